@@ -474,6 +474,13 @@ void delete_array(PyObject* array) {
   Py_CLEAR(as_array(array)->buffer);
 }
 
+void lay_out(PyObject* array, PyObject* sharding, PyObject* device) {
+  ArrayObject* self = as_array(array);
+  Py_XSETREF(self->sharding, Py_NewRef(sharding));
+  Py_XSETREF(self->device, Py_NewRef(device));
+  self->committed = 1;
+}
+
 PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device, bool is_committed) {
   ArrayObject* self = allocate(0);
   if (self == nullptr) return nullptr;

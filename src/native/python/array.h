@@ -53,11 +53,19 @@ inline PyObject* array_aval(PyObject* array) { return reinterpret_cast<ArrayObje
 extern uint64_t last_mark;
 inline uint64_t new_mark() { return ++last_mark; }
 
-// Whether nothing asks for another place than a device; what is no array is nowhere.
+// The sharding over a mesh of an array that has one: a borrowed reference. Else null.
+inline PyObject* array_sharding(PyObject* x) {
+  return is_array(x) ? reinterpret_cast<ArrayObject*>(x)->sharding : nullptr;
+}
+
+// Lays a new array out over a mesh; `device` computes with it.
+void lay_out(PyObject* array, PyObject* sharding, PyObject* device);
+
+// Whether nothing asks for another place than a device; what is no array is nowhere. What is laid out
+// over a mesh is on the device that computes with it.
 inline bool is_on(PyObject* input, PyObject* device) {
   if (!is_array(input)) return true;
   auto* array = reinterpret_cast<ArrayObject*>(input);
-  if (array->sharding != nullptr) return false;  // results are laid out as it is, by Python
   return array->device == nullptr || array->device == device || array->device == Py_None;
 }
 

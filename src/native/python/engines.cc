@@ -125,7 +125,8 @@ class Xla : public Engine {
 
   // A new reference to the buffer of an input.
   PyObject* buffer(PyObject* x, Py_ssize_t i) {
-    if (is_array(x) && as_array(x)->device == parts_[3] && !is_none(as_array(x)->buffer)) {
+    if (is_array(x) && as_array(x)->device == parts_[3] && !is_none(as_array(x)->buffer) &&
+        as_array(x)->sharding == nullptr) {  // then it may be of all the mesh's devices
       PyObject* raw = as_array(x)->buffer;
       static PyObject* const name = PyUnicode_InternFromString("is_deleted");
       PyObject* args[] = {raw};

@@ -258,6 +258,9 @@ bool add_argument(Call& call, bool is_operand, PyObject* x, int depth) {
   }
   if (is_array(x)) {
     if (!is_on_host(x) || !key.add_object(array_aval(x))) return false;
+    // Results are laid out as operands are: what is no aval says so.
+    PyObject* sharding = array_sharding(x);
+    if (sharding != nullptr && !key.add_object(sharding)) return false;
     call.has_array = true;
   } else if (is_operand && is_number(x)) {
     if (!key.add(reinterpret_cast<uint64_t>(Py_TYPE(x)))) return false;
@@ -513,9 +516,10 @@ bool may_use_plans() { return current_code() >= 0; }
 
 bool is_on_host(PyObject* array) {
   auto* self = reinterpret_cast<ArrayObject*>(array);
-  if (self->sharding != nullptr) return false;
+  const bool is_here = self->data != nullptr || (self->host != nullptr && self->host != Py_None);
+  if (self->sharding != nullptr && !is_here) return false;
   if (self->device == nullptr || self->device == Py_None) return true;
-  if (self->committed) return false;
+  if (self->committed && self->sharding == nullptr) return false;
   // Devices are few and live for ever; the last one that was found on the host is remembered.
   static PyObject* known = nullptr;
   if (self->device == known) return true;

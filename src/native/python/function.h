@@ -17,7 +17,8 @@ PyObject* call_function(PyObject* function, PyObject* const* args, Py_ssize_t co
 // no option asks to look at each.
 bool may_use_plans();
 
-// Whether an array's operations run on the host and give results that are not committed.
+// Whether an array's operations run on the host, and give results that are not committed or, where
+// the array is laid out over a mesh, lie as it says.
 bool is_on_host(PyObject* array);
 
 }  // namespace evertrace

@@ -1,6 +1,9 @@
 #include "python/indexing.h"
 
 #include <cstring>
+#include <memory>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kernels/blocks.h"
@@ -22,7 +25,12 @@ struct View {
   int rank = 0;
   int64_t shape[kMostRank], strides[kMostRank];
   int64_t offset = 0;
+  std::vector<int64_t> words;  // what the index is, but for which ints are in it, if wanted
+  bool has_words = false;
 
+  void say(int64_t word) {
+    if (has_words) words.push_back(word);
+  }
   bool add(int64_t size, int64_t stride) {
     if (rank == kMostRank) return false;
     shape[rank] = size;
@@ -53,7 +61,10 @@ class Walk {
 
   // Takes one item of an index; `left` is how many dimensions the items after it are for.
   bool take(PyObject* item, int left) {
-    if (item == Py_None) return view_.add(1, 0);
+    if (item == Py_None) {
+      view_.say(kNewDimension);
+      return view_.add(1, 0);
+    }
     if (item == Py_Ellipsis) return keep(aval_->rank - dim_ - left);
     if (!next()) return false;
     if (PyLong_CheckExact(item)) return take_int(item);
@@ -63,6 +74,8 @@ class Walk {
   bool keep_rest() { return keep(aval_->rank - dim_); }
 
  private:
+  enum Word { kNewDimension, kWhole, kInt, kSlice };
+
   bool next() {
     if (dim_ == aval_->rank) return false;
     size_ = aval_->dims[dim_++];
@@ -73,6 +86,7 @@ class Walk {
   bool keep(int count) {
     if (count < 0) return false;
     for (int i = 0; i < count; ++i) {
+      view_.say(kWhole);
       if (!next() || !view_.add(size_, stride_)) return false;
     }
     return true;
@@ -84,6 +98,7 @@ class Walk {
     if (i < 0) i += size_;
     if (i < 0 || i >= size_) return false;
     view_.offset += i * stride_;
+    view_.say(kInt);
     return true;
   }
   bool take_slice(PyObject* item) {
@@ -98,6 +113,9 @@ class Walk {
     }
     const Py_ssize_t count = PySlice_AdjustIndices(size_, &start, &stop, step);
     if (count != 0) view_.offset += start * stride_;
+    for (const int64_t word : {int64_t{kSlice}, int64_t{start}, int64_t{count}, int64_t{step}}) {
+      view_.say(word);
+    }
     return view_.add(count, step * stride_);
   }
 
@@ -129,8 +147,9 @@ bool find_view(const AvalObject* aval, PyObject* index, View& view) {
 }
 
 // What can be indexed here: an array on the host. Null: the Python path.
-const AvalObject* facts_of(PyObject* array) {
+const AvalObject* facts_of(PyObject* array, bool may_be_laid_out = false) {
   if (!is_on_host(array)) return nullptr;
+  if (array_sharding(array) != nullptr && !may_be_laid_out) return nullptr;
   const AvalObject* aval = aval_facts(array_aval(array));
   if (aval == nullptr) forget_error();
   return aval;
@@ -148,6 +167,62 @@ void copy_view(const char* in, const View& view, char* out, int64_t item_size) {
     stride *= view.shape[i];
   }
   copy_items(in + view.offset, out, view.rank, view.shape, view.strides, out_strides, item_size);
+}
+
+// ---------------------------------------------------------------- what is laid out over a mesh
+
+// How the Python path has laid out a part of an array: by the array's sharding and aval, and the
+// index as words.
+struct Place {
+  Ref of, aval, sharding, device;
+  std::vector<int64_t> words;
+};
+
+class Places {
+ public:
+  // Borrowed, until another is added; null where there is none.
+  const Place* find(PyObject* array, const View& view) const {
+    const auto [first, last] = known_.equal_range(hash_of(array, view));
+    for (auto i = first; i != last; ++i) {
+      const Place& place = *i->second;
+      if (place.of.get() == array_sharding(array) && place.aval.get() == array_aval(array) &&
+          place.words == view.words) {
+        return &place;
+      }
+    }
+    return nullptr;
+  }
+
+  void add(PyObject* array, const View& view, PyObject* part) {
+    constexpr size_t kMost = 1024;
+    std::unordered_multimap<uint64_t, std::unique_ptr<Place>> old;  // to drop it may run Python
+    if (known_.size() >= kMost) old.swap(known_);
+    auto place = std::make_unique<Place>();
+    place->of = Ref::borrow(array_sharding(array));
+    place->aval = Ref::borrow(array_aval(array));
+    place->sharding = Ref::borrow(array_sharding(part));
+    place->device = Ref::borrow(reinterpret_cast<ArrayObject*>(part)->device);
+    place->words = view.words;
+    known_.emplace(hash_of(array, view), std::move(place));
+  }
+
+ private:
+  static uint64_t hash_of(PyObject* array, const View& view) {
+    uint64_t out = reinterpret_cast<uint64_t>(array_sharding(array)) * 31 +
+                   reinterpret_cast<uint64_t>(array_aval(array));
+    for (const int64_t word : view.words) {
+      out = (out ^ static_cast<uint64_t>(word)) * 0x9E3779B97F4A7C15ull;
+      out ^= out >> 32;
+    }
+    return out;
+  }
+
+  std::unordered_multimap<uint64_t, std::unique_ptr<Place>> known_;
+};
+
+Places& places() {
+  static auto* const all = new Places;  // never freed: there is no Python then
+  return *all;
 }
 
 // The part, of the aval `type`, as an array of its own, or one that shares memory where it is large.
@@ -271,11 +346,32 @@ const char* update_named(const char* name) {
 }
 
 PyObject* take_static(PyObject* array, PyObject* index) {
-  const AvalObject* aval = facts_of(array);
+  const AvalObject* aval = facts_of(array, true);
   View view;
+  view.has_words = array_sharding(array) != nullptr;
   if (aval == nullptr || !find_view(aval, index, view)) return nullptr;
+  Ref sharding, device;
+  if (view.has_words) {
+    const Place* place = places().find(array, view);
+    if (place == nullptr) return nullptr;
+    sharding = Ref::borrow(place->sharding.get());
+    device = Ref::borrow(place->device.get());
+  }
   Ref type(find_aval(aval->dtype, aval->is_weak, view.rank, view.shape));
-  return type ? take_view(array, aval, view, type.get()) : nullptr;
+  Ref part(type ? take_view(array, aval, view, type.get()) : nullptr);
+  if (!part || !sharding) return part.release();
+  if (part.get() == array) return sharding.get() == array_sharding(array) ? part.release() : nullptr;
+  lay_out(part.get(), sharding.get(), device.get());
+  return part.release();
+}
+
+void note_static(PyObject* array, PyObject* index, PyObject* part) {
+  if (array_sharding(array) == nullptr || array_sharding(part) == nullptr) return;
+  const AvalObject* aval = facts_of(array, true);
+  View view;
+  view.has_words = true;
+  if (aval == nullptr || !find_view(aval, index, view)) return;
+  if (places().find(array, view) == nullptr) places().add(array, view, part);
 }
 
 PyObject* take_rows(PyObject* array) {

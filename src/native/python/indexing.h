@@ -9,6 +9,10 @@ namespace evertrace {
 // x[index]. Null without a Python error: the Python path is to look at it.
 PyObject* take_static(PyObject* array, PyObject* index);
 
+// Notes how the Python path has laid out x[index] over the mesh that the array is laid out over; from
+// then on `take_static` does so, too.
+void note_static(PyObject* array, PyObject* index, PyObject* part);
+
 // The list of an array's rows; null without a Python error as above.
 PyObject* take_rows(PyObject* array);
 

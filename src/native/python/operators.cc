@@ -191,12 +191,15 @@ Py_ssize_t length(PyObject* x) {
 }
 
 PyObject* subscript(PyObject* x, PyObject* index) {
-  if (is_array(x) && may_use_plans()) {
+  const bool at_once = is_array(x) && may_use_plans();
+  if (at_once) {
     PyObject* found = take_static(x, index);
     if (found != nullptr || PyErr_Occurred()) return found;
   }
   PyObject* const args[] = {x, index};
-  return call_method("__getitem__", args, 2);
+  PyObject* found = call_method("__getitem__", args, 2);
+  if (found != nullptr && at_once && array_sharding(x) != nullptr) note_static(x, index, found);
+  return found;
 }
 
 PyObject* iterate(PyObject* x) {

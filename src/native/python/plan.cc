@@ -156,11 +156,12 @@ Plan* Plan::make(PyObject* description) {
   return nullptr;
 }
 
-// (slots, steps, results, spec of the tree that these are put into or None)
+// (slots, steps, results, spec of the tree that these are put into or None, how they are laid out
+// over a mesh, if one is)
 bool Plan::read(PyObject* description) {
-  PyObject *slots, *steps, *results, *tree;
-  if (!PyArg_ParseTuple(description, "O!O!O!O", &PyTuple_Type, &slots, &PyTuple_Type, &steps,
-                        &PyTuple_Type, &results, &tree)) {
+  PyObject *slots, *steps, *results, *tree, *places = nullptr;
+  if (!PyArg_ParseTuple(description, "O!O!O!O|O!", &PyTuple_Type, &slots, &PyTuple_Type, &steps,
+                        &PyTuple_Type, &results, &tree, &PyTuple_Type, &places)) {
     return false;
   }
   if (tree != Py_None) {
@@ -174,6 +175,7 @@ bool Plan::read(PyObject* description) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(results); ++i) {
     if (!add_result(PyTuple_GET_ITEM(results, i))) return false;
   }
+  if (places != nullptr && !add_places(places)) return false;
   if (tree_ == nullptr && results_.size() != 1) return no_kernel("such a result");
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); ++i) {
     if (!add_step(PyTuple_GET_ITEM(steps, i))) return false;
@@ -212,6 +214,20 @@ bool Plan::add_result(PyObject* description) {
   const auto bytes = counts_[result.slot] * static_cast<int64_t>(item_size(slot.dtype));
   if (facts->count * facts->item_size != bytes) return no_kernel("another result");
   results_.push_back(result);
+  return true;
+}
+
+// ((sharding, device) or None for each result)
+bool Plan::add_places(PyObject* places) {
+  const Py_ssize_t count = PyTuple_GET_SIZE(places);
+  if (static_cast<size_t>(count) != results_.size()) return no_kernel("such places");
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* place = PyTuple_GET_ITEM(places, i);
+    if (place == Py_None) continue;
+    Result& result = results_[static_cast<size_t>(i)];
+    if (!PyArg_ParseTuple(place, "OO", &result.sharding, &result.device)) return false;
+    kept_.push_back(Ref::borrow(place));
+  }
   return true;
 }
 
@@ -487,6 +503,12 @@ bool Plan::execute(const Step& step, void* const* at, const Slot* slots) {
 
 // Makes an array of the result, and puts where steps write it. Null without an error: Python's path.
 PyObject* Plan::make_result(const Result& result, PyObject* const* args, void** at) const {
+  PyObject* made = make_array(result, args, at);
+  if (made != nullptr && result.sharding != nullptr) lay_out(made, result.sharding, result.device);
+  return made;
+}
+
+PyObject* Plan::make_array(const Result& result, PyObject* const* args, void** at) const {
   const Slot& slot = slots_[result.slot];
   if (slot.kind == Slot::Kind::kArray) {  // the operand itself, or its memory with another type
     PyObject* arg = args[slot.arg];

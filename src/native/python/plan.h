@@ -75,10 +75,12 @@ class Plan {
   struct Result {
     int slot;
     PyObject* aval;  // owned by kept_
+    PyObject *sharding, *device;  // where it is laid out over a mesh, likewise; else null
   };
 
   bool read(PyObject* description);
   bool add_result(PyObject* description);
+  bool add_places(PyObject* places);
   bool add_slot(PyObject* description);
   bool add_step(PyObject* description);
   bool add_loop(Step& step, PyObject* rest);
@@ -89,6 +91,7 @@ class Plan {
   bool add_tape(Step& step, PyObject* rest);
   bool prepare(PyObject* const* args) const;
   PyObject* make_result(const Result& result, PyObject* const* args, void** at) const;
+  PyObject* make_array(const Result& result, PyObject* const* args, void** at) const;
   bool find_operands(PyObject* const* args, void** at, char* numbers) const;
   static bool execute(const Step& step, void* const* at, const Slot* slots);
   PyObject* run_long(PyObject* const* args) const;

@@ -4,13 +4,23 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "python/array.h"
 
 namespace evertrace {
+
+// How results are laid out over a mesh for inputs that are laid out so, as Python has said.
+struct Layout {
+  std::vector<Ref> inputs;   // their shardings; null of those that have none
+  Ref device;                // that computes with the results
+  std::vector<Ref> outputs;  // the shardings of what is computed, None of what has none
+  bool in_python = false;    // whether Python has to run such calls
+};
 
 // What runs a variant: inputs of the program, the engine, outputs, the kitchen.
 struct Run {
@@ -32,6 +42,9 @@ struct Run {
   Ref run_late;      // the function that fills slots after the match, or None
   Ref device;        // where arrays may be, or None before there are others than on the host
   Ref first_device;  // the function that tells
+  Ref laid_out;      // the function that says how results are laid out over a mesh
+  bool names_mesh = false;  // whether the program itself lays arrays out
+  std::vector<std::shared_ptr<const Layout>> layouts;  // those that calls had, the last one first
   std::unique_ptr<Engine> engine;  // null where there is nothing to compute
   Kitchen kitchen;
 
@@ -47,6 +60,13 @@ struct Run {
     Py_VISIT(device.get());
     Py_VISIT(first_device.get());
     Py_VISIT(run_late.get());
+    Py_VISIT(laid_out.get());
+    for (const auto& layout : layouts) {
+      if (layout.use_count() != 1) continue;  // a call holds it, too
+      for (const Ref& sharding : layout->inputs) Py_VISIT(sharding.get());
+      for (const Ref& sharding : layout->outputs) Py_VISIT(sharding.get());
+      Py_VISIT(layout->device.get());
+    }
     if (engine != nullptr) {
       if (const int stopped = engine->traverse(visit, arg)) return stopped;
     }
@@ -129,20 +149,25 @@ bool take_donated(PyObject* indices, Run& run) {
 }
 
 // (inputs, outputs or None, donated inputs, function of late calls or None, engine's name or "", its
-// parts, device or None, function that gives it, recipes, result, writes, effects)
+// parts, device or None, function that gives it, function that says how results are laid out, whether
+// the program names a mesh, recipes, result, writes, effects)
 std::unique_ptr<Run> make_run(const VariantObject* self, PyObject* parts) {
-  PyObject *inputs, *outputs, *donated, *late, *engine_parts, *device, *first, *recipes, *writes,
-      *effects;
+  PyObject *inputs, *outputs, *donated, *late, *engine_parts, *device, *first, *laid_out, *recipes,
+      *writes, *effects;
+  int names_mesh;
   const char* engine;
   Py_ssize_t result;
-  if (!PyArg_ParseTuple(parts, "OOOOsOOOOnOO", &inputs, &outputs, &donated, &late, &engine,
-                        &engine_parts, &device, &first, &recipes, &result, &writes, &effects)) {
+  if (!PyArg_ParseTuple(parts, "OOOOsOOOOpOnOO", &inputs, &outputs, &donated, &late, &engine,
+                        &engine_parts, &device, &first, &laid_out, &names_mesh, &recipes, &result,
+                        &writes, &effects)) {
     return nullptr;
   }
   auto run = std::make_unique<Run>();
   run->run_late = Ref::borrow(late);
   run->device = Ref::borrow(device);
   run->first_device = Ref::borrow(first);
+  run->laid_out = Ref::borrow(laid_out);
+  run->names_mesh = names_mesh != 0;
   if (std::strcmp(engine, "xla") == 0) run->engine = make_xla(engine_parts);
   if (std::strcmp(engine, "native") == 0) run->engine = make_tape(engine_parts);
   if (PyErr_Occurred()) return nullptr;
@@ -231,6 +256,74 @@ int gather(Run& run, const Values& values, const Values& slots, PyObject** input
   return 1;
 }
 
+// Whether a layout is that of a call with such inputs.
+bool is_of(const Layout& layout, PyObject* const* inputs) {
+  for (size_t i = 0; i < layout.inputs.size(); ++i) {
+    if (layout.inputs[i].get() != array_sharding(inputs[i])) return false;
+  }
+  return true;
+}
+
+// Has Python say how the results of a call are laid out. What goes wrong in it Python's run raises.
+std::shared_ptr<const Layout> learn_layout(Run& run, PyObject* const* inputs) {
+  auto layout = std::make_shared<Layout>();
+  const auto count = static_cast<Py_ssize_t>(run.inputs.size());
+  const Ref shardings(PyList_New(count));
+  for (Py_ssize_t i = 0; shardings && i < count; ++i) {
+    PyObject* sharding = array_sharding(inputs[i]);
+    layout->inputs.push_back(sharding == nullptr ? Ref() : Ref::borrow(sharding));
+    PyList_SET_ITEM(shardings.get(), i, Py_NewRef(sharding == nullptr ? Py_None : sharding));
+  }
+  const Ref said(shardings ? PyObject_CallOneArg(run.laid_out.get(), shardings.get()) : nullptr);
+  PyObject *device, *outputs;
+  layout->in_python = !said || said.get() == Py_None;
+  if (!layout->in_python && PyArg_ParseTuple(said.get(), "OO!", &device, &PyTuple_Type, &outputs) &&
+      static_cast<size_t>(PyTuple_GET_SIZE(outputs)) == run.num_computed()) {
+    layout->device = Ref::borrow(device);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i) {
+      layout->outputs.push_back(Ref::borrow(PyTuple_GET_ITEM(outputs, i)));
+    }
+  } else {
+    layout->in_python = true;
+  }
+  forget_error();
+  return layout;
+}
+
+// How the results of a call are laid out; null where no mesh is in it.
+std::shared_ptr<const Layout> find_layout(Run& run, PyObject* const* inputs) {
+  constexpr size_t kMostLayouts = 8;
+  bool on_mesh = run.names_mesh, on_device = false;
+  for (size_t i = 0; i < run.inputs.size(); ++i) {
+    if (!is_array(inputs[i])) continue;
+    const auto* array = reinterpret_cast<const ArrayObject*>(inputs[i]);
+    if (array->sharding != nullptr) {
+      on_mesh = true;
+    } else if (array->committed) {
+      on_device = true;
+    }
+  }
+  if (!on_mesh) return nullptr;
+  static const auto in_python = [] {
+    auto made = std::make_shared<Layout>();
+    made->in_python = true;
+    return made;
+  }();
+  if (on_device) return in_python;  // what is committed to one device and to several
+  auto& layouts = run.layouts;
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    if (!is_of(*layouts[i], inputs)) continue;
+    if (i != 0) std::rotate(layouts.begin(), layouts.begin() + static_cast<long>(i),
+                            layouts.begin() + static_cast<long>(i) + 1);
+    return layouts[0];
+  }
+  auto layout = learn_layout(run, inputs);
+  const auto dropped = layouts.size() < kMostLayouts ? nullptr : layouts.back();
+  if (dropped) layouts.pop_back();
+  layouts.insert(layouts.begin(), layout);
+  return layout;
+}
+
 // Fills the slots of late calls, which may be among the inputs; false with an error set.
 bool fill_late(const Run& run, Values& slots, PyObject** inputs) {
   const Ref list(listed(slots));
@@ -261,9 +354,15 @@ PyObject* run_variant(PyObject* self, Values& values, Values& slots) {
   const int here = gather(*run, values, slots, inputs);
   if (here < 0) return nullptr;
   if (here == 0) return run_in_python(self, values, slots);
+  const auto layout = find_layout(*run, inputs);
+  if (layout && layout->in_python) return run_in_python(self, values, slots);
   if (run->run_late.get() != Py_None && !fill_late(*run, slots, inputs)) return nullptr;
   Values computed(run->num_computed());
   if (!compute(*run, inputs, inputs + count, computed)) return nullptr;
+  for (size_t i = 0; layout && i < layout->outputs.size(); ++i) {
+    PyObject* sharding = layout->outputs[i].get();
+    if (sharding != Py_None) lay_out(computed[i], sharding, layout->device.get());
+  }
   Call call{guards_of(as_variant(self)), values, slots, computed.data(), nullptr};
   Values outs(run->outputs.size());
   if (!run->plain) {

@@ -10,7 +10,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core import transfers
 from evertrace._src.core.formats import Space
-from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device_of
+from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device_of, shared
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import placing, runtime
 from evertrace._src.jit import stores
@@ -187,7 +187,7 @@ def _put_leaf(leaf, target, donate):
         return lay_out(x, target)
     moved = _moved(x, leaf, first_device(target) if over_mesh else device_of(target), donate)
     if over_mesh:
-        moved._sharding = target
+        moved._sharding = shared(target)
     return moved
 
 

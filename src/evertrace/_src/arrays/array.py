@@ -17,7 +17,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.formats import Format, row_major
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.operators import Operators
-from evertrace._src.core.placement import SingleDeviceSharding
+from evertrace._src.core.placement import SingleDeviceSharding, shared
 
 if TYPE_CHECKING:
     from evertrace._src.arrays.members import Fields, Members
@@ -333,7 +333,8 @@ def _unpickle(host, dtype, weak_type, sharding=None):
 def _laid_out_as(x, sharding):
     """Lay a new array out over a mesh, if over any; returns it."""
     if sharding is not None:
-        x._sharding, x._device, x._committed = sharding, sharding.device_list()[0], True
+        x._sharding, x._device = shared(sharding), sharding.device_list()[0]
+        x._committed = True
     return x
 
 

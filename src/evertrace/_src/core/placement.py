@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evertrace._src import errors
-from evertrace._src.support import set_module
+from evertrace._src.support import Cache, set_module
 
 public = set_module("evertrace.sharding")
 
@@ -13,6 +13,21 @@ public = set_module("evertrace.sharding")
 def is_local(device):
     """Whether a device belongs to this process, as those do that are only described."""
     return getattr(device, "is_local", True)
+
+
+_shared = Cache("shardings of arrays")
+
+
+def shared(sharding):
+    """Return the sharding that arrays have for all that are equal to it.
+
+    C++ knows layouts by the identity of shardings, and the one that stays knows more by now.
+    """
+    found = _shared.get(sharding)
+    if found is None:
+        found = sharding
+        _shared.put(sharding, sharding)
+    return found
 
 
 @public

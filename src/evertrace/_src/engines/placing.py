@@ -79,9 +79,12 @@ def lay_out(prim, args, params, outs):
       params: of the operation.
       outs: the results, a list.
     """
+    if all([sharding_of(x) is not None for x in outs]):
+        return
     like = _mesh_of(args)
     operands, results = [x.aval for x in args], [x.aval for x in outs]
-    axes, divided = like.axis_sizes(), _divisions(args)
+    axes = like.axis_sizes()
+    divided = _divisions([sharding_of(x) for x in args], operands)
     if not prim.factors or prim.divide is not None:  # whose params may hold functions
         divisions = divide(prim, operands, divided, results, params, axes)
     else:
@@ -94,46 +97,50 @@ def lay_out(prim, args, params, outs):
         _put_on(outs, divisions, args, like)
 
 
-def divide_program(jaxpr, args, mesh):
-    """Return how the results of a program are divided, as its arguments and constraints say.
+def divide_program(jaxpr, shardings, mesh):
+    """Return how the results of a program are laid out, as its inputs and constraints say.
 
     Args:
       jaxpr: the program, which keeps the answer.
-      args: of the call.
+      shardings: of its inputs; None for those that are laid out over no mesh.
       mesh: a sharding over the mesh that the constraints name, or None.
 
     Returns:
-      The divisions and a sharding over their mesh, or None where no argument needed is laid out.
+      The device of the results, and their shardings; None where nothing is laid out.
     """
-    like = _mesh_of(args) if is_laid_out(args) else mesh
+    like = next((s for s in shardings if s is not None), mesh)
     if like is None:
         return None
-    key = ("divisions", like, *map(sharding_of, args))
+    key = ("divisions", like, *shardings)
     found = jaxpr.cache.get(key)
     if found is None:
-        divisions = _divisions(args, jaxpr.invars)
-        found = jaxpr.cache[key] = divide_jaxpr(jaxpr, divisions, like.axis_sizes())
-    return found, like
+        avals = [v.aval for v in jaxpr.invars]
+        divisions = divide_jaxpr(jaxpr, _divisions(shardings, avals), like.axis_sizes())
+        known = _by_division(shardings, avals)
+        outs = tuple([known.get(d) or like.divided(d) for d in divisions])
+        found = jaxpr.cache[key] = first_device(like), outs
+    return found
 
 
-def lay_out_program(args, outs, divided):
+def lay_out_program(outs, laid_out):
     """Lay the results of a program out as `divide_program` has said."""
-    if divided is not None:
-        divisions, like = divided
-        _put_on(outs, divisions, args, like)
+    if laid_out is not None:
+        device, shardings = laid_out
+        for x, sharding in zip(outs, shardings, strict=True):
+            if sharding_of(x) is None:
+                x._sharding, x._device, x._committed = sharding, device, True
 
 
 def _mesh_of(args):
     return next(s for s in map(sharding_of, args) if s is not None)
 
 
-def _divisions(args, likes=None):
-    """Return the divisions of the arguments; `likes` have the avals of those that are numbers."""
+def _divisions(shardings, avals):
+    """Return the divisions of operands."""
     found = []
-    for x, like in zip(args, likes or args, strict=True):
-        sharding = sharding_of(x)
-        of_x = None if sharding is None else sharding.division(like.aval.ndim)
-        found.append(open_division(like.aval) if of_x is None else of_x)
+    for sharding, aval in zip(shardings, avals, strict=True):
+        division = None if sharding is None else sharding.division(aval.ndim)
+        found.append(open_division(aval) if division is None else division)
     return found
 
 
@@ -142,16 +149,18 @@ def _put_on(outs, divisions, args, like):
     device, known = first_device(like), shardings_by_division(args)
     for x, division in zip(outs, divisions, strict=True):
         if sharding_of(x) is None:
-            sharding = known.get(division)
-            x._sharding = like.divided(division) if sharding is None else sharding
+            x._sharding = known.get(division) or like.divided(division)
             x._device, x._committed = device, True
 
 
 def shardings_by_division(args):
     """Return a dict: division -> the sharding of the first argument that is divided so."""
+    return _by_division([sharding_of(x) for x in args], [getattr(x, "aval", None) for x in args])
+
+
+def _by_division(shardings, avals):
     known = {}
-    for x in args:
-        sharding = sharding_of(x)
+    for sharding, aval in zip(shardings, avals, strict=True):
         if sharding is not None:
-            known.setdefault(sharding.division(x.ndim), sharding)
+            known.setdefault(sharding.division(aval.ndim), sharding)
     return known

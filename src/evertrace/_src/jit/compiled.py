@@ -24,7 +24,7 @@ class _InPythonError(Exception):
 def run_of(variant):
     """Return what runs a variant, None if that has to be in Python, NotImplemented for not yet."""
     program = variant.program
-    if program.watched or program.mesh is not None or variant.recorded.number is not None:
+    if program.watched or variant.recorded.number is not None:
         return None
     engine, parts, device = "", None, None
     if not program.trivial:
@@ -47,6 +47,8 @@ def run_of(variant):
         parts,
         device,
         runtime.first_device,
+        program.laid_out,
+        program.mesh is not None,
         *kitchen,
     )
 

@@ -112,19 +112,27 @@ class JitFunction(_JitBase):
     def _strict(self):
         return StrictCalls(self._fun, self._name, self._signature, self._options)
 
+    @cached_property
+    def _unplaced(self):
+        """What is called between `enter` and `leave` of the placements, where C++ may call it."""
+        options = self._options._replace(placements=None)
+        made = JitFunction(self._fun, self._signature, options)
+        made._serial = self._serial
+        made._contract, made._strict = self._contract, self._strict
+        return made
+
     def __call__(self, /, *args, **kwargs):
         """Run the variant that fits this call, tracing and compiling it if there is none."""
         placements = self._options.placements
         try:
             if placements is not None:
                 args, kwargs = placements.enter(self._name, self._signature, args, kwargs)
+                return placements.leave(self._name, self._unplaced(*args, **kwargs))
             if active() is not None:
-                out = self._inside(args, kwargs)
-            else:
-                now = config.current()
-                off = now.disable_jit
-                out = self._fun(*args, **kwargs) if off else self._calls(now).call(args, kwargs)
-            return out if placements is None else placements.leave(self._name, out)
+                return self._inside(args, kwargs)
+            now = config.current()
+            off = now.disable_jit
+            return self._fun(*args, **kwargs) if off else self._calls(now).call(args, kwargs)
         except Exception as error:
             shorten(error)
             raise
@@ -215,7 +223,7 @@ class JitFunction(_JitBase):
         return f"<jitted function {self._name}{_signature_text(self._fun)}>"
 
 
-_MADE_LATE = {"_contract", "_strict"}
+_MADE_LATE = {"_contract", "_strict", "_unplaced"}
 
 
 def _jitted(fun, roles, options):

@@ -10,7 +10,7 @@ from evertrace._src import errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.divisions import divide_jaxpr, open_division
-from evertrace._src.core.placement import Sharding
+from evertrace._src.core.placement import Sharding, shared
 from evertrace._src.ops.sharding_constraint import lay_out
 
 
@@ -31,7 +31,7 @@ class Placements:
     """
 
     def __init__(self, in_shardings, out_shardings):
-        self.of_arguments, self.of_results = in_shardings, out_shardings
+        self.of_arguments, self.of_results = tree.map(_shared, (in_shardings, out_shardings))
 
     def enter(self, name, signature, args, kwargs):
         """Return the arguments of a call, laid out.
@@ -45,7 +45,9 @@ class Placements:
         where = f"jit({name}) in_shardings"
         shardings = tree.flatten_axes(where, call.treedef, (self.of_arguments, None))
         leaves = [
-            leaf if s is None else _argument(where, f"array {i} of the arguments", leaf, s)
+            leaf
+            if s is None or _lies(leaf, s)
+            else _argument(where, f"array {i} of the arguments", leaf, s)
             for i, (leaf, s) in enumerate(zip(call.leaves, shardings, strict=True))
         ]
         return signature.unflatten(call, leaves)
@@ -58,7 +60,7 @@ class Placements:
         where = f"jit({name}) out_shardings"
         shardings = tree.flatten_axes(where, treedef, self.of_results)
         leaves = [
-            leaf if s is None else lay_out(as_array(leaf, where), _checked(where, leaf, s))
+            leaf if s is None or _lies(leaf, s) else _placed(where, leaf, s)
             for leaf, s in zip(leaves, shardings, strict=True)
         ]
         return tree.unflatten(treedef, leaves)
@@ -143,6 +145,19 @@ class CompiledPlacements:
     def leave(self, outs):
         """Return the leaves of a call's result, laid out."""
         return [lay_out(x, s) for x, s in zip(outs, self.outputs, strict=True)]
+
+
+def _shared(placement):
+    return shared(placement) if isinstance(placement, Sharding) else placement
+
+
+def _lies(leaf, sharding):
+    """Whether a leaf lies so already."""
+    return type(leaf) is Array and getattr(leaf, "_sharding", None) is sharding
+
+
+def _placed(where, leaf, sharding):
+    return lay_out(as_array(leaf, where), _checked(where, leaf, sharding))
 
 
 def _argument(where, name, leaf, sharding):

@@ -196,7 +196,7 @@ class Program:
         if laid_out:
             placing.check_one_place(f"jit({self.name})", args, self._names())
         inputs = [args[i] for i in self.kept]
-        divided = placing.divide_program(self.jaxpr, inputs, self.mesh) if laid_out else None
+        divided = self._divide([*map(placing.sharding_of, inputs)]) if laid_out else None
         runner = self.runner(args)
         if runner is self._by_xla and self.engine in TAPES:
             raise _elsewhere_error(self.name, self.engine)
@@ -204,8 +204,28 @@ class Program:
         if self.donated:
             _delete_donated(args, self.donated)
         if not runner.places:
-            placing.lay_out_program(inputs, outs, divided)
+            placing.lay_out_program(outs, divided)
         return outs if self.plain else [self._forwarded(s, args, outs) for s in self.sources]
+
+    def _divide(self, shardings):
+        return placing.divide_program(self.jaxpr, shardings, self.mesh)
+
+    def laid_out(self, shardings):
+        """Return how the computed results of a call in C++ are laid out.
+
+        Args:
+          shardings: of all inputs; None for those that are laid out over no mesh.
+
+        Returns:
+          Their device and shardings, or None where Python has to run the call: parts are in other
+          processes, or inputs are laid out over different devices.
+        """
+        given = [s for s in (self.mesh, *shardings) if s is not None]
+        places = {s.device_list() for s in shardings if s is not None}
+        if len(places) > 1 or not all([s.is_fully_addressable for s in given]):
+            return None
+        nothing = None, (None,) * len(self.jaxpr.outvars)
+        return self._divide([shardings[i] for i in self.kept]) or nothing
 
     def _names(self):
         return [f"input {i}" for i in range(len(self.whole.invars))]

@@ -7,7 +7,7 @@ import numpy as np
 from evertrace._src import doors, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.jaxpr import Literal, subjaxprs
-from evertrace._src.core.placement import Sharding, is_local
+from evertrace._src.core.placement import Sharding, is_local, shared
 from evertrace._src.core.primitive import JOINTLY, Primitive
 
 
@@ -57,7 +57,7 @@ def _eager(x, *, sharding, unconstrained_dims):
         return x
     host = np.asarray(x.val) if type(x) is Literal else x.host()
     out = Array(x.aval, host, None, first_device(sharding), committed=True)
-    out._sharding = sharding
+    out._sharding = shared(sharding)
     return out
 
 

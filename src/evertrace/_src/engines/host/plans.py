@@ -7,16 +7,20 @@ one tape. A short function, and one that takes Python numbers as operands, is ru
 and described by kernels of its own. Of large operands each kernel would be a pass over memory:
 there several become one tape wherever they can. A function that does anything else has no plan.
 
-A description is ``(slots, steps, results, tree)``. A slot is a place for an array: ``("array", i,
-aval)`` and ``("number", i, aval)`` are operand `i`, ``("constant", array, aval)`` is always the
-same, ``("step", None, aval)`` is written by a step, ``("unused", None, aval)`` by none. Operands
-are counted as the arguments come, those in lists and tuples too. A step is ``(kind, slots,
-operands, ...)``, with kinds as in `python/plan.cc`. Results are pairs of a slot and an aval; slots
-of random keys have that of their words. `tree` is the spec of what they are put into, or None.
+A description is ``(slots, steps, results, tree)``, and `places` where an operand is laid out over a
+mesh. A slot is a place for an array: ``("array", i, aval)`` and ``("number", i, aval)`` are operand
+`i`, ``("constant", array, aval)`` is always the same, ``("step", None, aval)`` is written by a
+step, ``("unused", None, aval)`` by none. Operands are counted as the arguments come, those in lists
+and tuples too. A step is ``(kind, slots, operands, ...)``, with kinds as in `python/plan.cc`.
+Results are pairs of a slot and an aval; slots of random keys have that of their words. `tree` is
+the spec of what they are put into, or None. `places` says of each result its sharding and the
+device, or None. Types say nothing of shardings, so such a plan is that for operands without any,
+with what the Python path gave to the results.
 """
 
 import contextlib
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +68,8 @@ def plan(tape_of, function, args, names, by_type):
       the result where the function was not run.
     """
     operands = list(_opened(args))
+    if any([getattr(x, "_sharding", None) is not None for x in operands if type(x) is Array]):
+        return _laid_out(tape_of, function, args, names, by_type)
     call = Called(tape_of, function, args, names, operands, by_type)
     arrays = [x.aval for x in operands if type(x) is Array]
     if arrays and not call.numbers and (not by_type or _most(arrays) >= FUSED_FROM):
@@ -86,6 +92,33 @@ def _call(function, args, names):
         return function(*args)
     count = len(args) - len(names)
     return function(*args[:count], **dict(zip(names, args[count:], strict=True)))
+
+
+def _laid_out(tape_of, function, args, names, by_type):
+    """Do what `plan` does, for operands that are laid out over a mesh."""
+    warned = errors.num_warnings()
+    out = _call(function, args, names)
+    if errors.num_warnings() != warned or state.trace is not EVAL:
+        return out, None
+    leaves, operands = tree.leaves(out), list(_opened(args))
+    plain = [Array(x.aval, x.host()) if type(x) is Array else x for x in operands]
+    _, found = plan(tape_of, function, _closed(args, iter(plain)), names, by_type)
+    if found is None:
+        return out, None
+    places: list[Any] = []
+    slots: Any = found[0]
+    for (i, aval), x in zip(found[2], leaves, strict=True):
+        kind, which, _ = slots[i]
+        sharding = getattr(x, "_sharding", None)
+        if kind == "array" and operands[which].aval is aval:  # that very array is the result
+            if x is not operands[which]:
+                return out, None
+            places.append(None)
+        elif sharding is None and x._device is not None:
+            return out, None
+        else:
+            places.append(None if sharding is None else (sharding, x._device))
+    return out, (*found[:4], tuple(places))
 
 
 class Called:

@@ -1,0 +1,192 @@
+"""Arrays that are laid out over a mesh, in calls that run no Python.
+
+The Python path says how results are laid out; C++ remembers it by the shardings of the operands.
+"""
+
+import sys
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax, random
+from evertrace.sharding import NamedSharding
+from evertrace.sharding import PartitionSpec as P
+
+pytestmark = pytest.mark.usefixtures("needs_native")
+
+WHOLE = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    with ev.simulate_devices(8):
+        return ev.make_mesh((4, 2), ("x", "y"))
+
+
+def put(mesh, *spec):
+    return ev.device_put(WHOLE, NamedSharding(mesh, P(*spec)))
+
+
+def frames(call):
+    """Return the result of a call and the names of the Python functions that it ran."""
+    names = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code is not call.__code__:
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        out = call()
+    finally:
+        sys.setprofile(None)
+    return out, names
+
+
+def facts(out):
+    """Return what there is to know of a tree of arrays."""
+    leaves, treedef = ev.tree.flatten(out)
+    return treedef, [(x.aval, x.sharding, x.committed, np.asarray(x).tobytes()) for x in leaves]
+
+
+jitted = ev.jit(lambda a: {"sum": a.sum(0), "same": a, "ones": jnp.ones(8)})
+constrained = ev.jit(lambda a, s: lax.with_sharding_constraint(a, s) * 2, static_argnums=1)
+mapped = ev.jit(lambda a: jnp.linalg.norm(a @ a.T, axis=1))
+by_xla = ev.jit(lambda a: jnp.sin(a).sum(1), engine="xla")
+by_jaxs_rules = ev.jit(lambda a: jnp.tanh(a).T, strict=True)
+
+CASES = {
+    "an operator": lambda a, b, y: a + b,
+    "a number": lambda a, b, y: 2 * a,
+    "one of two": lambda a, b, y: a * WHOLE_ARRAY[0],
+    "a comparison": lambda a, b, y: a < b,
+    "a function": lambda a, b, y: jnp.sin(a),
+    "a reduction": lambda a, b, y: jnp.sum(a, 1),
+    "a list": lambda a, b, y: jnp.concatenate([a, b]),
+    "several results": lambda a, b, y: jnp.split(a, 2),
+    "a reshape": lambda a, b, y: jnp.reshape(a, (2, 4, 8)),
+    "roll": lambda a, b, y: jnp.roll(a, 1, 0),
+    "itself": lambda a, b, y: jnp.squeeze(a),
+    "an element": lambda a, b, y: a[3, 4],
+    "a row": lambda a, b, y: a[-1],
+    "a column": lambda a, b, y: a[..., 2],
+    "half": lambda a, b, y: a[:4],
+    "an odd part": lambda a, b, y: a[1:, 1:],
+    "every second": lambda a, b, y: a[::2, ::-1],
+    "a new dimension": lambda a, b, y: a[:, None],
+    "all": lambda a, b, y: a[:],
+    "jit": lambda a, b, y: jitted(a),
+    "jit with a constraint": lambda a, b, y: constrained(a, y),
+    "jit of a product": lambda a, b, y: mapped(a),
+    "jit by XLA": lambda a, b, y: by_xla(a),
+    "jit by JAX's rules": lambda a, b, y: by_jaxs_rules(a),
+}
+# jaxlib is asked for buffers; a static sharding is compared by its own `__eq__`.
+IN_PYTHON = {"jit by XLA", "jit with a constraint"}
+WHOLE_ARRAY = jnp.asarray(WHOLE)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_laid_out_is_computed_without_python(mesh, name):
+    operands = put(mesh, "x", "y"), put(mesh, "x", "y"), NamedSharding(mesh, P("y"))
+    call = CASES[name]
+    wanted = facts(call(*operands))
+    for _ in range(3):
+        assert facts(call(*operands)) == wanted
+    out, names = frames(lambda: call(*operands))
+    assert facts(out) == wanted
+    if name in IN_PYTHON:
+        assert {"__call__", "run", "_run"}.isdisjoint(names)
+    else:
+        assert names in ([], [call.__name__])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_way_to_lie_has_results_of_its_own(mesh, name):
+    """One call site sees arrays that lie in several ways, again and again."""
+    specs, y = [("x", "y"), ("y",), (None, "x"), ()], NamedSharding(mesh, P("y"))
+    call = CASES[name]
+    arrays = [put(mesh, *spec) for spec in specs]
+    plain = ev.tree.map(np.asarray, call(WHOLE_ARRAY, WHOLE_ARRAY, y))
+    seen = [[facts(call(a, a, y)) for a in arrays] for _ in range(4)]
+    assert seen[1:] == [seen[0]] * 3
+    for a in arrays:
+        ev.tree.map(np.testing.assert_array_equal, call(a, a, y), plain)
+
+
+def test_shardings_that_are_made_anew_share_programs(mesh):
+    f = ev.jit(lambda a: jnp.cos(a) + 1)
+    for _ in range(12):
+        assert f(put(mesh, "x")).sharding.spec == P("x")
+    assert f.cache_info().misses == 1
+    first, second = put(mesh, "x"), put(mesh, "x")
+    f(first)
+    out, names = frames(lambda: f(second))
+    assert (names, out.sharding is second.sharding) == ([], True)
+
+
+def test_what_lies_in_two_places_is_refused_at_every_call(mesh):
+    a, row = put(mesh, "x"), ev.device_put(jnp.ones(8), mesh.devices.flat[0])
+    other = put(ev.sharding.Mesh(mesh.devices[::-1], ("x", "y")), "x")
+    f = ev.jit(lambda a, b: a * b)
+    f(a, a)
+    f(a, jnp.ones(8))
+    for b in (row, other):
+        for _ in range(3):
+            with pytest.raises(ValueError, match=r"jit\(<lambda>\): input 0 is committed to 8"):
+                f(a, b)
+            with pytest.raises(ValueError, match=r"^mul\w*: operand 0"):
+                _ = a * b
+    np.testing.assert_array_equal(f(a, a), WHOLE * WHOLE)
+
+
+def test_a_donated_array_is_given_up(mesh):
+    f = ev.jit(lambda a: a + 1, donate_argnums=0)
+    for _ in range(4):
+        a = put(mesh, "x", "y")
+        out = f(a)
+        assert a.is_deleted()
+        assert out.sharding.spec == P("x", "y")
+        np.testing.assert_array_equal(out, WHOLE + 1)
+
+
+def test_state_that_is_written_back_stays_where_it_is(mesh):
+    class Model:
+        def __init__(self):
+            self.w = put(mesh, "x", "y")
+
+        @ev.jit
+        def step(self, rate):
+            self.w = self.w - rate * self.w
+
+    model = Model()
+    for _ in range(5):
+        model.step(0.5)
+    assert model.w.sharding == NamedSharding(mesh, P("x", "y"))
+    np.testing.assert_array_equal(model.w, WHOLE / 32)
+    assert Model.step.cache_info().misses == 1
+
+
+def test_random_bits_are_those_of_any_sharding(mesh):
+    keys = random.split(random.key(0), 8)
+    laid_out = ev.device_put(keys, NamedSharding(mesh, P("x")))
+    draw = ev.jit(ev.vmap(lambda key: random.normal(key, (3,))))
+    wanted = np.asarray(draw(keys))
+    for _ in range(4):
+        out = draw(laid_out)
+        assert out.sharding.spec == P("x")
+        np.testing.assert_array_equal(out, wanted)
+
+
+def test_parts_that_were_computed_on_devices_are_read(mesh):
+    """Results of a divided program are put together when the host needs them."""
+    divided = ev.jit(lambda a: a * 3, engine="spmd")
+    with ev.simulate_devices(8):
+        for _ in range(3):
+            out = divided(put(mesh, "x", "y"))
+            for y in (out + 1, ev.jit(lambda x: x + 1)(out)):
+                np.testing.assert_array_equal(y, 3 * WHOLE + 1)
+                assert y.sharding.spec == P("x", "y")
+            np.testing.assert_array_equal(out[1], 3 * WHOLE[1])
