@@ -349,6 +349,57 @@ class OnTape : public Engine {
   size_t num_outputs_ = 0;
 };
 
+// ------------------------------------------------------------------------ in Python
+
+// Parts: (a function of the list of inputs that gives the list of outputs, how many there are of both).
+class InPython : public Engine {
+ public:
+  bool compile(PyObject* parts) {
+    if (!parts_.take(parts, 3)) return false;
+    const Py_ssize_t in = PyLong_AsSsize_t(parts_[1]), out = PyLong_AsSsize_t(parts_[2]);
+    if (in < 0 || out < 0) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "inputs and outputs are counted");
+      return false;
+    }
+    num_inputs_ = static_cast<size_t>(in), num_outputs_ = static_cast<size_t>(out);
+    return true;
+  }
+
+  size_t num_outputs() const override { return num_outputs_; }
+
+  bool run(PyObject* const* inputs, PyObject** outs) override {
+    const Ref hold = Ref::borrow(parts_.tuple());
+    const Ref args(PyList_New(static_cast<Py_ssize_t>(num_inputs_)));
+    for (size_t i = 0; args && i < num_inputs_; ++i) {
+      PyList_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), Py_NewRef(inputs[i]));
+    }
+    const Ref found(args ? PyObject_CallOneArg(parts_[0], args.get()) : nullptr);
+    if (!found) return false;
+    if (!PyList_CheckExact(found.get()) ||
+        static_cast<size_t>(PyList_GET_SIZE(found.get())) != num_outputs_) {
+      PyErr_SetString(PyExc_RuntimeError, "a program gave another number of results");
+      return false;
+    }
+    for (size_t i = 0; i < num_outputs_; ++i) {
+      outs[i] = Py_NewRef(PyList_GET_ITEM(found.get(), static_cast<Py_ssize_t>(i)));
+      if (is_array(outs[i])) continue;
+      PyErr_SetString(PyExc_TypeError, "a program gave what is no array");
+      return false;
+    }
+    return true;
+  }
+
+  int traverse(visitproc visit, void* arg) override {
+    Py_VISIT(parts_.tuple());
+    return 0;
+  }
+  void clear() override { parts_.clear(); }
+
+ private:
+  Owned parts_;
+  size_t num_inputs_ = 0, num_outputs_ = 0;
+};
+
 template <class E>
 std::unique_ptr<Engine> make(PyObject* parts) {
   auto engine = std::make_unique<E>();
@@ -361,5 +412,6 @@ int add_engines(PyObject* module) { return PyModule_AddFunctions(module, methods
 
 std::unique_ptr<Engine> make_xla(PyObject* parts) { return make<Xla>(parts); }
 std::unique_ptr<Engine> make_tape(PyObject* parts) { return make<OnTape>(parts); }
+std::unique_ptr<Engine> make_in_python(PyObject* parts) { return make<InPython>(parts); }
 
 }  // namespace evertrace

@@ -170,6 +170,7 @@ std::unique_ptr<Run> make_run(const VariantObject* self, PyObject* parts) {
   run->names_mesh = names_mesh != 0;
   if (std::strcmp(engine, "xla") == 0) run->engine = make_xla(engine_parts);
   if (std::strcmp(engine, "native") == 0) run->engine = make_tape(engine_parts);
+  if (std::strcmp(engine, "python") == 0) run->engine = make_in_python(engine_parts);
   if (PyErr_Occurred()) return nullptr;
   if (!take_inputs(self, inputs, *run) || !take_outputs(outputs, *run) ||
       !take_donated(donated, *run)) {

@@ -106,6 +106,7 @@ class Engine {
 // The engines; null with an error set where `parts` make no sense. See `jit/compiled.py`.
 std::unique_ptr<Engine> make_xla(PyObject* parts);
 std::unique_ptr<Engine> make_tape(PyObject* parts);
+std::unique_ptr<Engine> make_in_python(PyObject* parts);
 
 // A variant; the base of the Python class.
 struct VariantObject {

@@ -34,13 +34,13 @@ def is_elsewhere(args):
     return False
 
 
-def check_one_place(where, args, names=None):
+def check_one_place(where, args, kind="operand"):
     """Raise if arguments are committed to different devices.
 
     Args:
       where: the operation or function, for the message.
       args: arrays and others.
-      names: what the arguments are called, or None.
+      kind: what an argument is called, before its number.
     """
     first = None
     for i, x in enumerate(args):
@@ -50,15 +50,14 @@ def check_one_place(where, args, names=None):
         if first is None:
             first = i, devices
         elif first[1] != devices:
-            raise _two_places_error(where, (*first, i, devices), names)
+            raise _two_places_error(where, (*first, i, devices), kind)
 
 
-def _two_places_error(where, found, names):
+def _two_places_error(where, found, kind):
     i, one, j, other = found
-    left, right = (f"operand {k}" if names is None else names[k] for k in (i, j))
     return errors.user_error(
         ValueError,
-        f"{where}: {left} is committed to {_listed(one)}, {right} to {_listed(other)}.",
+        f"{where}: {kind} {i} is committed to {_listed(one)}, {kind} {j} to {_listed(other)}.",
         fix="move one of them with `device_put(x, y.sharding)`.",
         anchor="devices",
     )

@@ -194,17 +194,18 @@ class Program:
             return outs
         laid_out = self.mesh is not None or placing.is_laid_out(args)
         if laid_out:
-            placing.check_one_place(f"jit({self.name})", args, self._names())
+            placing.check_one_place(f"jit({self.name})", args, "input")
         inputs = [args[i] for i in self.kept]
-        divided = self._divide([*map(placing.sharding_of, inputs)]) if laid_out else None
         runner = self.runner(args)
         if runner is self._by_xla and self.engine in TAPES:
             raise _elsewhere_error(self.name, self.engine)
+        divided = None
+        if laid_out and not runner.places:
+            divided = self._divide([placing.sharding_of(x) for x in inputs])
         outs = runner.run(inputs)
         if self.donated:
             _delete_donated(args, self.donated)
-        if not runner.places:
-            placing.lay_out_program(outs, divided)
+        placing.lay_out_program(outs, divided)
         return outs if self.plain else [self._forwarded(s, args, outs) for s in self.sources]
 
     def _divide(self, shardings):
@@ -225,10 +226,9 @@ class Program:
         if len(places) > 1 or not all([s.is_fully_addressable for s in given]):
             return None
         nothing = None, (None,) * len(self.jaxpr.outvars)
+        if self._choice is not None and self._choice.runner.places:
+            return nothing  # it says so itself
         return self._divide([shardings[i] for i in self.kept]) or nothing
-
-    def _names(self):
-        return [f"input {i}" for i in range(len(self.whole.invars))]
 
     def _forwarded(self, source, args, outs):
         kind, where = source

@@ -102,7 +102,7 @@ class Partition(Inspected):
         for i, (x, (aval, layout)) in enumerate(zip(args, self.inputs, strict=True)):
             if type(x) is not Spread:
                 raise self._error(f"argument {i} is no array on several devices")
-            if memory_of(x.aval) != memory_of(aval):
+            if x.aval is not aval and memory_of(x.aval) != memory_of(aval):
                 types = aval.str_short(), x.aval.str_short()
                 raise self._error(f"argument {i} has to be {types[0]}, and is {types[1]}")
             if x.layout is not layout:

@@ -11,6 +11,7 @@ import collections
 import contextlib
 import itertools
 import os
+import queue
 import socket
 import subprocess
 import sys
@@ -42,6 +43,31 @@ class Loss(NamedTuple):
     when: float
 
 
+class _Worker:
+    """A thread that starts programs, and is among the idle ones while it starts none.
+
+    Attributes:
+      work: takes what starts a program, a list for ``(result, error)``, an event to set then.
+    """
+
+    def __init__(self, idle: list["_Worker"]):
+        self.work: queue.SimpleQueue = queue.SimpleQueue()
+        self._idle = idle
+        threading.Thread(target=self._serve, name="evertrace launch", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            self._start(*self.work.get())
+
+    def _start(self, start: Callable[[], Any], made: list, done: threading.Event) -> None:
+        try:
+            made.append((start(), None))
+        except BaseException as error:
+            made.append((None, error))
+        self._idle.append(self)
+        done.set()
+
+
 class Membership:
     """This process as one of several.
 
@@ -65,6 +91,7 @@ class Membership:
         self._lines, self._known, self._why = lines, threading.Event(), ""
         self._numbers, self._exchanges = itertools.count(1), itertools.count(1)
         self._launched: collections.deque = collections.deque(maxlen=_IN_FLIGHT)
+        self._idle: list[_Worker] = []
         threading.Thread(target=self._listen, name="evertrace peers", daemon=True).start()
 
     def _listen(self) -> None:
@@ -150,22 +177,18 @@ class Membership:
         return number
 
     def wait_for(self, start: Callable[[], Any], what: str) -> Any:
-        """Start a program on another thread, and wait for that to return, or for a loss.
+        """Start a program on a thread that stands by, and wait for that to return, or for a loss.
 
         XLA runs a small program in the thread that starts it, where nothing can wake it if another
         process never answers: one that waits, in turn, for the one that is gone.
         """
         made: list = []
         done = threading.Event()
-
-        def work() -> None:
-            try:
-                made.append((start(), None))
-            except BaseException as error:
-                made.append((None, error))
-            done.set()
-
-        threading.Thread(target=work, name="evertrace launch", daemon=True).start()
+        try:
+            worker = self._idle.pop()
+        except IndexError:  # the others are starting programs, or wait for who is gone
+            worker = _Worker(self._idle)
+        worker.work.put((start, made, done))
         while not done.wait(_POLL):
             if any(time.monotonic() - x.when > _NOTICE / 3 for x in list(self.lost.values())):
                 self.check(what)
