@@ -99,7 +99,7 @@ def test_warning_names_the_guard_its_values_and_the_cure():
 
 @pytest.mark.parametrize(("count", "number"), [(8, 0), (9, 1), (20, 1)])
 def test_warning_comes_once_after_eight_values(count, number):
-    f = fresh(lambda x: x * len(x))
+    f = fresh(lambda x: x * np.ones(len(x), np.float32))
     assert len(warnings_of(f(jnp.ones(n)) for n in range(count))) == number
 
 
@@ -109,20 +109,20 @@ def test_sizes_that_no_code_sees_are_no_reason_to_warn():
 
 
 def test_shapes_that_change_together_are_one_warning():
-    f = fresh(lambda x, y: (x + y) * len(x))
+    f = fresh(lambda x, y: (x + y) * np.ones(len(x), np.float32))
     (text,) = warnings_of(f(jnp.ones(n), jnp.ones(n)) for n in range(12))
     assert "9 values of x, the last ones f32[5], f32[6], f32[7], f32[8]; likewise y." in text
 
 
 def test_each_guard_warns_for_itself():
-    f = fresh(lambda x, way: x * len(x))
+    f = fresh(lambda x, way: x * np.ones(len(x), np.float32))
     assert len(warnings_of(f(jnp.ones(n), "a") for n in range(12))) == 1
     (text,) = warnings_of(f(X, f"way {n}") for n in range(12))
     assert "values of way, the last ones" in text
 
 
 def test_flags_and_different_functions_are_no_reason_to_warn():
-    f = fresh(lambda g, x, training: g(x) * len(x) if training else x * len(x))
+    f = fresh(lambda g, x, training: (g(x) if training else x) * np.ones(len(x), np.float32))
     functions = [eval(f"lambda x: x + {n}") for n in range(3)]
     sizes = [jnp.ones(n) for n in range(4)]
     texts = warnings_of(
@@ -152,7 +152,7 @@ def test_growing_list_that_is_read():
 
 
 def test_clear_cache_warns_anew():
-    f = fresh(lambda x: x * len(x))
+    f = fresh(lambda x: x * np.ones(len(x), np.float32))
     for _ in range(2):
         f.clear_cache()
         assert len(warnings_of(f(jnp.ones(n)) for n in range(12))) == 1

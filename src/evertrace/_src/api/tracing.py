@@ -17,10 +17,10 @@ from evertrace._src.core.jaxpr import eval_jaxpr as evaluate
 from evertrace._src.core.tracer import AxisScope, set_trace, state
 from evertrace._src.engines.choice import NAMES
 from evertrace._src.jit.capture import capture
+from evertrace._src.jit.declared import declared
 from evertrace._src.jit.dispatch import make_jit
 from evertrace._src.jit.lifting.code import is_written_for_jax
 from evertrace._src.jit.observe import preserved
-from evertrace._src.jit.opening import declared_axes
 from evertrace._src.jit.signature import Signature
 from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name, wraps
@@ -52,6 +52,7 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
     abstracted_axes: Any = None,
+    dims: Mapping[str, Any] | str | None = None,
     compiler_options: Mapping[str, Any] | None = None,
     strict: bool = False,
     max_traces: int | None = None,
@@ -75,6 +76,7 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
     abstracted_axes: Any = None,
+    dims: Mapping[str, Any] | str | None = None,
     compiler_options: Mapping[str, Any] | None = None,
     strict: bool = False,
     max_traces: int | None = None,
@@ -98,6 +100,7 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
     abstracted_axes: Any = None,
+    dims: Mapping[str, Any] | str | None = None,
     compiler_options: Mapping[str, Any] | None = None,
     strict: bool = False,
     max_traces: int | None = None,
@@ -132,7 +135,10 @@ def jit(
       abstracted_axes: names of axes whose sizes change, to be traced for all sizes at once from the
         first call on: for each positional argument a dict from axes to names, a tuple of names and
         None, or None; or one dict or tuple for all. Axes of one name are of one size. It is a
-        hint: what needs more traces takes them; under strict rules it says nothing.
+        hint: what needs more traces takes them; under strict rules it says nothing. The arrays may
+        be deep in the arguments.
+      dims: the same by names of arguments: ``{"x": {0: "b"}, "y": {0: "b"}}``, or as a text,
+        ``"x: b, ...; y: b"``, in which ``...``, ``_`` and numbers stand for axes as they are.
       compiler_options: XLA flags by name.
       strict: whether to trace by JAX's own rules: nothing that the function reads besides its
         arguments is lifted, Python numbers are traced. So it is where an installed package that was
@@ -184,7 +190,7 @@ def jit(
         strict or ("jax" in sys.modules and is_written_for_jax(sys._getframe(1))),
         max_traces,
         engine,
-        declared_axes(abstracted_axes),
+        declared(abstracted_axes, dims),
     )
     if fun is None:
         return functools.partial(_jit_with, options)

@@ -138,13 +138,11 @@ class _OpenArray(ShapedArray):
 
     @property
     def shape(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        self.cache["open"].hears(sys._getframe(1).f_code.co_filename)
-        return _shape(self)
+        return self.cache["open"].given(sys._getframe(1).f_code.co_filename, _shape(self))
 
     @property
     def size(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        self.cache["open"].hears(sys._getframe(1).f_code.co_filename)
-        return _size(self)
+        return self.cache["open"].given(sys._getframe(1).f_code.co_filename, (_size(self),))[0]
 
 
 class LaidOutType(ShapedArray):

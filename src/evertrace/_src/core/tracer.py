@@ -152,10 +152,10 @@ class Tracer(Operators):
             raise _no_trace(type(self).__name__, trace)
         self.aval, self._trace = aval, trace
 
-    shape = property(lambda self: _sizes_of(self, sys._getframe(1)).shape)
+    shape = property(lambda self: _sizes(self, self.aval.shape, sys._getframe(1)))
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: _sizes_of(self, sys._getframe(1)).size)
+    size = property(lambda self: _sizes(self, (self.aval.size,), sys._getframe(1))[0])
     weak_type = property(lambda self: self.aval.weak_type)
 
     def concrete(self) -> Any:
@@ -189,12 +189,12 @@ class Tracer(Operators):
         )
 
 
-def _sizes_of(tracer, frame):
-    """Return the aval of a tracer; code that is not ours must not see symbolic sizes of `jit`."""
-    aval = tracer.aval
-    if "open" in getattr(aval, "cache", ()):
-        aval.cache["open"].hears(frame.f_code.co_filename)
-    return aval
+def _sizes(tracer, sizes, frame):
+    """Return sizes of a tracer; code that is not ours is given numbers for those left open."""
+    cache: Any = getattr(tracer.aval, "cache", ())
+    if "open" in cache:
+        return cache["open"].given(frame.f_code.co_filename, sizes)
+    return sizes
 
 
 def _no_trace(name, trace):

@@ -1,6 +1,7 @@
 """Sizes as expressions: what a shape holds where a program is for all sizes at once."""
 
 from evertrace._src.dims.expression import Dim as Dim
+from evertrace._src.dims.expression import bare as bare
 from evertrace._src.dims.expression import evaluate as evaluate
 from evertrace._src.dims.expression import max_of as max_of
 from evertrace._src.dims.expression import min_of as min_of

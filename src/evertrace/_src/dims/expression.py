@@ -283,12 +283,31 @@ as_operand: Callable[["Dim"], Any] = _no_operand
 """Makes an array of a size while a program is traced; `ops.sizes` puts its own here."""
 
 
+class Sized:
+    """Base of the numbers that user code is given for sizes, where a trace leaves these open."""
+
+    __slots__ = ()
+
+    def open_size(self) -> Any:
+        """Return the expression that the number stands for, or None."""
+        return None
+
+
+def bare(x) -> Any:
+    """Return the expression that a number of the user's stands for, all else as it is."""
+    if issubclass(type(x), Sized):
+        found = x.open_size()
+        return x if found is None else found
+    return x
+
+
 def size_of(x) -> Any:
     """Return a size as it is if it is an expression, and else as an int.
 
     Raises:
       TypeError: it is neither.
     """
+    x = bare(x)
     return x if type(x) is Dim else index(x)
 
 

@@ -4,6 +4,7 @@ import operator
 import os
 import weakref
 from collections.abc import Sequence
+from typing import Any
 
 from evertrace._src import errors, source
 from evertrace._src.dims.bounds import INF, Bounds, Interval, add_any, multiply_any
@@ -156,7 +157,7 @@ class SymbolicScope:
 
     # ------------------------------------------------------------ what expressions ask
 
-    is_open = False
+    is_open = gives_numbers = False
 
     def hears(self, filename) -> bool:
         """Whether a comparison for equality, asked in a file, is to be decided or else an error.
@@ -287,8 +288,9 @@ class OpenScope(SymbolicScope):
     """The sizes of a trace by `jit` that is to be good for other sizes, too: at least 2 each.
 
     A comparison that is not decided is answered by the sizes of this call, and kept: a call is the
-    same program's if its sizes give all the same answers. Sizes are seen by our own code only: if
-    the user's comes by one, or a number or a text is made of it, the trace is good for nothing.
+    same program's if its sizes give all the same answers. Expressions are seen by our own code
+    only, the user's is given numbers, of which the trace notes what is done to them. If it comes by
+    an expression nevertheless, or a text is made of one, the trace is good for nothing.
 
     Args:
       hints: the values of the variables in this call.
@@ -296,12 +298,28 @@ class OpenScope(SymbolicScope):
     Attributes:
       asked: (difference, sign, whether it has this sign to 0) of each comparison.
       why: what the trace is good for nothing for, or None.
+      numbers: function that makes what stands for an expression in the user's hands.
     """
+
+    numbers: Any = None
+    gives_numbers = True
 
     def __init__(self, hints):
         super().__init__(least=2)
         self.hints, self.asked, self.why = hints, [], None
         self.is_open = True
+
+    def number(self, size):
+        """Return the number that user code is given for an expression."""
+        if self.is_open and self.numbers is not None:
+            return self.numbers(size)
+        return evaluate(size, self.hints)
+
+    def given(self, filename, sizes):
+        """Return sizes as the code of a file is given them."""
+        if filename.startswith(_OURS) and not filename.startswith(_FOR_USERS):
+            return sizes
+        return tuple([self.number(n) if type(n) is Dim else n for n in sizes])
 
     def close(self):
         """End the trace: what is asked from now on is no question of its."""

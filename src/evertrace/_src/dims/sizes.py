@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.dims.expression import Dim, max_of, min_of, size_of
+from evertrace._src.dims.expression import Dim, bare, max_of, min_of, size_of
 
 
 def shown(sizes):
-    """Return sizes that the user's code is given, of which a trace for open sizes is told."""
+    """Return sizes as the user's code is given them: numbers where a trace leaves them open."""
     for n in sizes:
-        if type(n) is Dim:
-            n.scope.show()
+        if type(n) is Dim and n.scope.gives_numbers:
+            return type(sizes)([n.scope.number(m) if type(m) is Dim else m for m in sizes])
     return sizes
 
 
@@ -66,7 +66,7 @@ def slice_bounds(part: slice, size) -> Any:
     Raises:
       TypeError: a bound is no integer.
     """
-    ends = (part.start, part.stop, part.step)
+    ends = tuple(map(bare, (part.start, part.stop, part.step)))
     if not any(type(n) is Dim for n in (size, *ends)):
         start, stop, step = part.indices(size)
         return start, step, len(range(start, stop, step))

@@ -6,7 +6,6 @@ Arguments given by name and defaults are put where they would be by position, so
 
 import inspect
 import types
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import code_of, is_library_function
 from evertrace._src.jit.lifting.containers import can_be_left
-from evertrace._src.jit.lifting.leaves import lift_opened
 from evertrace._src.jit.lifting.uses import uses_of_variable
 
 
@@ -29,7 +27,7 @@ class Call(NamedTuple):
       names: of the keyword arguments.
       parameters: names of the positional arguments, as far as they have any.
       static_roots, donated_roots: positions of roots with these roles.
-      opened: position of a root -> the symbolic type that it is traced with (see `opening`).
+      opened: the `Plan` by which it is traced for open sizes (see `opening`), or None.
     """
 
     roots: tuple
@@ -37,7 +35,7 @@ class Call(NamedTuple):
     parameters: tuple
     static_roots: frozenset
     donated_roots: frozenset
-    opened: Mapping[int, Any] = types.MappingProxyType({})
+    opened: Any = None
 
     def lift(self, lifter):
         """Lift the roots; returns the function, its args and kwargs, to be called."""
@@ -64,8 +62,6 @@ class Call(NamedTuple):
     def _lift_argument(self, lifter, i):
         value, name = self.roots[i], self.name_of(i)
         node = lifter.recorder.graph.node(None, "root", i, name)
-        if i in self.opened:
-            return lift_opened(lifter, value, node, self.opened[i])
         if i in self.static_roots and not _has_attributes(value):
             node.check, node.want = "equal", value
             return value

@@ -18,6 +18,7 @@ from evertrace._src.core import leaks
 from evertrace._src.core.jaxpr import Jaxpr
 from evertrace._src.core.tracer import Tracer, set_trace, state
 from evertrace._src.jit import refused
+from evertrace._src.jit.lifting import hostsizes
 from evertrace._src.jit.lifting.cook import Cook, is_under
 from evertrace._src.jit.lifting.hooks import PastTheHook
 from evertrace._src.jit.lifting.impure import Patches, stand_in_of
@@ -153,6 +154,9 @@ def _record(call, name, recorder, lifter, leaving, waiting):
     trace_on, go_on = set_trace(root), interrupts.let_through(waiting)
     with running, activate(recorder), running.patches, trace_on, go_on:
         lifter.impure = stand_in_of
+        if call.opened is not None:
+            call.opened.begin(recorder.prologue)
+            lifter.opened = call.opened
         with _nested(f"{recorder.name}: an argument, or what the function captures,"):
             fun, args, kwargs = call.lift(lifter)
         with leaving, _our_words():
@@ -200,6 +204,7 @@ def _record(call, name, recorder, lifter, leaving, waiting):
         recorder.rules,
         lifter.constants,
         time.perf_counter() - start,
+        hostsizes.kept(recorder.prologue),
     )
 
 

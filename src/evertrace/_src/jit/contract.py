@@ -172,19 +172,21 @@ class ContractCalls:
         )
         if plan is None:
             return None
-        avals, scope = plan
         try:
-            recorded = record(call._replace(opened=avals), self.name, expected)
-            found = opening.opened(recorded, avals, scope)
-            variant = self._made(found, scope.hints)
+            recorded = record(call._replace(opened=plan), self.name, expected)
+            found = opening.opened(recorded, plan.scope)
+            variant = self._made(found, plan.scope.hints)
         except Exception:  # it is traced as it is, and says what is to be said
             openings.give_up(key)
             return None
         finally:
-            scope.close()
+            plan.scope.close()
         if variant is None or variant.match(call.roots) is None:
             return None
-        openings.add(key, found)
+        if opening.is_for_others(found):
+            openings.add(key, found)
+        else:
+            openings.doubt(key)
         return variant
 
     def _made(self, found, values):

@@ -222,8 +222,7 @@ def _reason(variant):
     """Return why there is a variant, as texts."""
     if variant.opening is None:
         return tuple(map(str, variant.reason))
-    roots = {n.key: n.name for n in variant.guards.nodes if n.kind == "root"}
-    return variant.opening.words(roots)
+    return variant.opening.words()
 
 
 def strict_report(variant, names):

@@ -1,27 +1,30 @@
 """Programs for sizes that change: a trace with symbolic sizes, of which others are made.
 
-After two traces of a function that differ in sizes of arguments only, the third is an *open* one:
+After two traces of a function that differ in sizes of arrays only, the third is an *open* one:
 the sizes that differ are expressions (`dims`), each question about them is decided for all sizes or
 kept with its answer, and where a call's sizes give the same answers, its variant is made from the
 program of the open trace, by putting the numbers in: the function is not traced again. The type
-rule of each equation looks at the result. What sees a size in the user's code, or whatever else is
-not understood, has no open trace, and is traced for each size as before.
+rule of each equation looks at the result. The arrays are arguments, or are found in them, in
+attributes, closures, globals: whatever the guards know. A size that user code asks for is a number
+that is recorded (`lifting.hostsizes`). What repeats effects, or whatever else is not understood,
+has no open trace, and is traced for each size as before.
 """
 
+import copy
 import dataclasses
 import enum
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import dims, dtypes, errors
+from evertrace._src import dims, dtypes
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, literal
 from evertrace._src.core.tracer import Trace, Tracer
 from evertrace._src.dims.expression import variable
 from evertrace._src.dims.scope import OpenScope
-from evertrace._src.jit.lifting import recipes
+from evertrace._src.jit.lifting import hostsizes, recipes
 from evertrace._src.jit.lifting.guards import Guards
 from evertrace._src.ops.sizes import dim_as_value_p
 from evertrace._src.transforms.staging import close_jaxpr
@@ -56,31 +59,31 @@ class Openings:
         """Try no more open traces of calls like this one."""
         self.tried[pattern_of(key)] = MOST_TRIED
 
-    def plan(self, key, roots, kept, declared):
-        """Return the types and the scope that a call is to be traced with for open sizes, or None.
+    def doubt(self, key):
+        """Note that an open trace was good for its own sizes only: a second one is the last."""
+        self.tried[pattern_of(key)] += MOST_TRIED // 2 - 1
+
+    def plan(self, key, roots, kept, axes):
+        """Return the `Plan` that a call is to be traced by for open sizes, or None.
 
         Args:
           key: the call's.
           roots: the call's.
           kept: the variants that were traced.
-          declared: what `declared_axes` has returned.
+          axes: what `declared` has returned.
         """
-        if len(kept) < TRACED_BEFORE and not declared:
+        if len(kept) < TRACED_BEFORE and not axes:
             return None
         pattern = pattern_of(key)
         if self.tried.get(pattern, 0) >= MOST_TRIED:
             return None
-        if declared:
-            columns = _declared_columns(key, declared)
-        else:
-            others = [v.key for v in kept if type(v.key) is tuple and pattern_of(v.key) == pattern]
-            columns = _columns(key, others) if len(others) >= TRACED_BEFORE else {}
-        found = _open_avals(key, columns)
+        found = declared_plan(axes) if axes else None
         if found is None:
-            return None
-        self.tried[pattern] = self.tried.get(pattern, 0) + 1
-        are_plain = [type(roots[i]) is Array and _lies_here(roots[i]) for i in found[0]]
-        return found if all(are_plain) else None
+            others = [v for v in kept if type(v.key) is tuple and pattern_of(v.key) == pattern]
+            found = _changing_plan(roots, others) if len(others) >= TRACED_BEFORE else None
+        if found is not None:
+            self.tried[pattern] = self.tried.get(pattern, 0) + 1
+        return found
 
     def clear(self):
         """Forget all."""
@@ -88,55 +91,60 @@ class Openings:
         self.tried.clear()
 
 
-def _lies_here(x):
-    return getattr(x, "_sharding", None) is None
-
-
 class Opening(NamedTuple):
     """An open trace.
 
     Attributes:
       recorded: what it has `Recorded`.
-      avals: root -> its symbolic type.
       scope: the `OpenScope` of the sizes.
     """
 
     recorded: Any
-    avals: dict[int, Any]
     scope: OpenScope
 
     def sizes(self, roots):
         """Return the values of the variables for a call's roots, or None if it is not for them."""
+        shapes = self.recorded.guards.shapes(roots)
+        if shapes is None:
+            return None
         values: dict[str, int] = {}
-        for i, want in self.avals.items():
-            for n, size in zip(roots[i].aval.shape, want.shape, strict=True):
+        for node, shape in shapes:
+            for n, size in zip(shape, shape_wanted(node), strict=True):
                 if not dims.is_dim(size):
                     if n != size:
                         return None
                 elif values.setdefault(str_of(size), n) != n:
                     return None
-        return values if self.scope.fits(values) else None
+        is_whole = len(values) == len(self.scope.hints)
+        return values if is_whole and self.scope.fits(values) else None
 
     def recorded_for(self, values):
         """Return what a trace for these sizes would have recorded.
 
         Raises:
-          NotOpenError: the program holds what numbers cannot be put into.
+          NotOpenError: the program holds what numbers cannot be put into, or it is another one.
         """
-        filling = _Filling(values)
-        recorded = self.recorded
+        filling, recorded, host = _Filling(values), self.recorded, self.recorded.host
+        if recorded.sized is not None:
+            made = hostsizes.for_sizes(recorded.sized, values)
+            if made is None:
+                raise NotOpenError("other answers")
+            host = made.freeze(host.wanted)
+        jaxpr = filling.jaxpr(recorded.jaxpr)
         return recorded._replace(
-            jaxpr=filling.jaxpr(recorded.jaxpr), guards=_guards(recorded.guards, filling)
+            jaxpr=jaxpr, guards=_guards(recorded.guards, filling), host=host, sized=None
         )
 
-    def words(self, roots):
-        """Return how sizes were asked for, as texts.
-
-        Args:
-          roots: names of the call's roots.
-        """
-        places = [f"{roots[i]}: {aval.str_short()}" for i, aval in self.avals.items()]
+    def words(self):
+        """Return how sizes were asked for, as texts."""
+        places = [
+            f"{node.name}: {_type_wanted(node).str_short()}"
+            for node in self.recorded.guards.nodes
+            if _is_open(node)
+        ]
         asked = [f"{d} {sign} 0 is {answer}" for d, sign, answer in self.scope.asked]
+        if self.recorded.sized is not None:
+            asked += hostsizes.asked(self.recorded.sized)
         sizes = [f"{name} >= {self.scope.least}" for name in self.scope.hints]
         return f"made without a trace of {', '.join(places)}", *sizes, *dict.fromkeys(asked)
 
@@ -150,96 +158,138 @@ def str_of(size):
 # ------------------------------------------------------------------------ which sizes
 
 
+class Plan:
+    """Which sizes of the arrays that a trace reads are left open.
+
+    Args:
+      scope: the `OpenScope` of the sizes.
+      shapes: function of the node of an array and its shape that gives the shape it is traced with.
+    """
+
+    def __init__(self, scope, shapes):
+        self.scope, self._shapes = scope, shapes
+
+    def begin(self, prologue):
+        """Begin a trace, whose prologue notes what is asked of sizes."""
+        self.scope.numbers = prologue.size
+
+    def shape(self, node, shape):
+        """Return the shape that an array, found at a node, is traced with, None for its own."""
+        return self._shapes(node, shape)
+
+
 def pattern_of(key):
     """Return what the keys of calls have in common that are alike but for sizes."""
     semantic, where, names, *rest = key
-    alike = [(x.ndim, x.dtype, x.weak_type) if type(x) is ShapedArray else x for x in rest]
-    return semantic, where, names, *alike
+    return semantic, where, names, *map(_pattern_of_root, rest)
 
 
-def _columns(key, others):
-    """Return the sizes that differ among calls: name -> (the size, places: root and dimension)."""
-    found: dict[tuple, list] = {}
-    for i, x in enumerate(key[3:], 1):
-        for d in range(x.ndim) if type(x) is ShapedArray else ():
-            seen = tuple([k[2 + i].shape[d] for k in (key, *others)])
-            if len(set(seen)) > 1:
-                found.setdefault(seen, []).append((i, d))
-    return {f"n{j}": (seen[0], places) for j, (seen, places) in enumerate(found.items())}
+def _pattern_of_root(x):
+    if isinstance(x, ShapedArray):
+        return x.ndim, x.dtype, x.weak_type
+    if type(x) is tuple and len(x) == 2 and type(x[0]) is tuple:  # of NumPy's
+        return len(x[0]), x[1]
+    return x
 
 
-def _declared_columns(key, declared):
-    """Return the sizes that are declared to change; none if axes of one name are of two sizes."""
-    is_for_all, specs = declared
-    found: dict[str, tuple[int, list]] = {}
-    for i, x in enumerate(key[3:], 1):
-        spec = specs if is_for_all else specs[i - 1] if i <= len(specs) else ()
-        for axis, name in spec:
-            if type(x) is not ShapedArray or not -x.ndim <= axis < x.ndim:
-                continue
-            size, places = found.setdefault(name, (x.shape[axis], []))
-            if x.shape[axis] != size:
-                return {}
-            places.append((i, axis % x.ndim))
-    return found
+def _changing_plan(roots, others):
+    """Return the plan that opens the sizes in which a call differs from others, or None.
 
-
-def _open_avals(key, columns):
-    """Return the symbolic types of a call's roots, and their scope; None if no sizes are open."""
-    if not columns or any(size < 2 for size, _ in columns.values()):
-        return None
-    scope = OpenScope({name: size for name, (size, _) in columns.items()})
-    shapes: dict[int, list] = {}
-    for name, (_, places) in columns.items():
-        for i, d in places:
-            shapes.setdefault(i, list(key[2 + i].shape))[d] = variable(scope, name)
-    avals = {i: key[2 + i].update(shape=tuple(shape)) for i, shape in shapes.items()}
-    return avals, scope
-
-
-def declared_axes(axes):
-    """Return the axes that `jit` is told to leave open, as data.
-
-    Returns:
-      () for none; else whether they are for all arguments, and, for these or for each argument,
-      pairs (axis, name).
-
-    Raises:
-      TypeError: they are declared in another way.
+    Args:
+      roots: the call's.
+      others: variants of calls that may be alike but for sizes.
     """
-    if axes is None:
-        return ()
-    for_all = _axes_of(axes)
-    if for_all is not None:
-        return True, for_all
-    each = (
-        [() if x is None else _axes_of(x) for x in axes]
-        if isinstance(axes, (tuple, list))
-        else [None]
-    )
-    if None in each:
-        raise errors.user_error(
-            TypeError,
-            f"jit: abstracted_axes is {axes!r}.",
-            fix="give a dict from axes to names, such as `{0: 'n'}`, or one for each argument.",
-            anchor="arguments",
-        )
-    return False, tuple(each)
-
-
-def _axes_of(spec):
-    """Return the pairs (axis, name) that one argument's axes are declared by, or None if none."""
-    if isinstance(spec, dict):
-        pairs = tuple(spec.items())
-    elif isinstance(spec, (tuple, list)) and any(isinstance(x, str) for x in spec):
-        pairs = tuple([(i, name) for i, name in enumerate(spec) if name is not None])
-    else:
+    found: Any = None
+    seen: list[dict[str, tuple]] = []
+    for other in reversed(others):
+        alike = other.guards.shapes(roots)
+        if alike is None:
+            continue
+        found = found or {node.name: shape for node, shape in alike}
+        seen.append({node.name: shape_wanted(node) for node, _ in alike})
+        if len(seen) == TRACED_BEFORE:
+            break
+    if found is None or len(seen) < TRACED_BEFORE:
         return None
-    is_named = all(type(i) is int and isinstance(n, str) and n.isidentifier() for i, n in pairs)
-    return pairs if is_named else None
+    columns = _columns(found, seen)
+    if not columns or any(sizes[0] < 2 for sizes in columns):
+        return None
+    scope = OpenScope({f"n{j}": sizes[0] for j, sizes in enumerate(columns)})
+    made: dict[str, list] = {}
+    for j, places in enumerate(columns.values()):
+        for name, d in places:
+            made.setdefault(name, list(found[name]))[d] = variable(scope, f"n{j}")
+    names = {name: (found[name], tuple(shape)) for name, shape in made.items()}
+
+    def shapes(node, shape):
+        was, opened = names.get(node.name, (None, None))
+        return opened if was == shape else None
+
+    return Plan(scope, shapes)
 
 
-def opened(recorded, avals, scope):
+def _columns(found, seen):
+    """Return the sizes that differ among calls, in each -> places: an array's name, a dimension.
+
+    Args:
+      found: name -> shape, of this call.
+      seen: the same of other calls.
+    """
+    columns: dict[tuple, list] = {}
+    for name, shape in found.items():
+        others = [x for shapes in seen if (x := shapes.get(name)) is not None]
+        if [len(x) for x in others] != [len(shape)] * len(seen):
+            continue
+        for d, n in enumerate(shape):
+            sizes = (n, *[x[d] for x in others])
+            if len(set(sizes)) > 1:
+                columns.setdefault(sizes, []).append((name, d))
+    return columns
+
+
+def declared_plan(axes):
+    """Return the plan that opens the axes that are declared to change."""
+    scope, wrong = OpenScope({}), "an axis of size 0 or 1, or sizes of one name that differ"
+
+    def shapes(node, shape):
+        root = node
+        while root.parent is not None:
+            root = root.parent
+        sizes = list(shape)
+        for axis, name in axes.of(root) if root.kind == "root" else ():
+            if -len(shape) <= axis < len(shape):
+                n = shape[axis]
+                if n < 2 or scope.hints.setdefault(name, n) != n:
+                    scope.why = scope.why or wrong
+                    return None
+                sizes[axis] = variable(scope, name)
+        return tuple(sizes) if any(map(dims.is_dim, sizes)) else None
+
+    return Plan(scope, shapes)
+
+
+# ------------------------------------------------------------------------ which traces
+
+
+OPEN = ("aval", "ndarray")
+"""Checks of what may be of another size."""
+
+
+def _type_wanted(node):
+    """Return the type of the array that a node wants."""
+    return node.want if node.check == "aval" else ShapedArray(*node.want)
+
+
+def shape_wanted(node):
+    """Return the shape of the array that a node wants."""
+    return node.want.shape if node.check == "aval" else node.want[0]
+
+
+def _is_open(node):
+    return node.check in OPEN and any(map(dims.is_dim, shape_wanted(node)))
+
+
+def opened(recorded, scope):
     """Return the `Opening` that a trace is.
 
     Raises:
@@ -247,32 +297,57 @@ def opened(recorded, avals, scope):
     """
     if scope.why is not None:
         raise NotOpenError(scope.why)
-    kept = recorded.effects or recorded.writes or recorded.number is not None or recorded.rules
+    kept = recorded.effects or recorded.number is not None or recorded.rules
     if kept or recorded.host.late_names or any(isinstance(x, Tracer) for x in recorded.consts):
         raise NotOpenError("effects")
-    _check_recipe(recorded.result)
-    return Opening(recorded, avals, scope)
+    check_recipe(recorded.result)
+    for write in recorded.writes:
+        if write.kind == "ndarray":
+            raise NotOpenError("a NumPy array is written to")
+        for recipe in write.values():
+            check_recipe(recipe)
+    found = {str_of(n) for x in filter(_is_open, recorded.guards.nodes) for n in shape_wanted(x)
+             if dims.is_dim(n)}  # fmt: skip
+    if not found or found != set(scope.hints):
+        raise NotOpenError("no array has the size")
+    return Opening(recorded, scope)
 
 
-def _check_recipe(recipe):
-    """Raise unless a result is made of the program's results, arguments and plain constants."""
+def is_for_others(found):
+    """Whether an open trace is good for any other sizes than those of its call, as far as seen."""
+    hints, sized = found.scope.hints, found.recorded.sized
+    for change in (lambda n: n + 1, lambda n: n + 2, lambda n: 2 * n, lambda n: 2 * n + 1):
+        values = {name: change(n) for name, n in hints.items()}
+        is_alike = sized is None or hostsizes.for_sizes(sized, values) is not None
+        if is_alike and found.scope.fits(values):
+            return True
+    return False
+
+
+def check_recipe(recipe):
+    """Raise unless what is made at each call is made of results, arguments and plain constants."""
     kind = type(recipe)
-    if kind in (recipes.Out, recipes.OutTree, recipes.Existing):
+    if kind in _WITHOUT_PARTS:
         return
-    is_list = kind is recipes.NewContainer and recipe.kind is list and not recipe.namespace
-    if kind is recipes.NewTuple or is_list:
+    is_plain_kind = not getattr(recipe, "namespace", None)
+    if kind is recipes.NewTuple or (kind is recipes.NewContainer and is_plain_kind):
         parts = recipe.items
-    elif kind is recipes.NewDict and recipe.kind is dict and not recipe.namespace:
+    elif kind is recipes.NewDict and is_plain_kind and recipe.factory is None:
         parts = [x for pair in recipe.entries for x in pair]
-    elif kind is recipes.Constant and type(recipe.value) in _PLAIN:
+    elif kind is recipes.NewInstance:
+        parts = [*recipe.attributes.values(), *recipe.args]
+    elif kind is recipes.Constant and isinstance(recipe.value, _PLAIN):
         return
     else:
         raise NotOpenError(f"a result of kind {kind.__name__}")
     for part in parts:
-        _check_recipe(part)
+        check_recipe(part)
 
 
-_PLAIN = (int, float, complex, bool, str, bytes, type(None))
+_WITHOUT_PARTS = (
+    recipes.Out, recipes.OutTree, recipes.Existing, recipes.Number, recipes.NumberAsArray,
+)  # fmt: skip
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), type, np.dtype, np.generic, Array)
 
 
 # ------------------------------------------------------------------------ numbers for sizes
@@ -375,17 +450,27 @@ _KNOWN = (*_PLAIN, np.dtype, np.generic, enum.Enum, type, dtypes.ExtendedDType, 
 
 
 def _guards(guards, filling):
-    """Return the guards for other sizes: of the arguments' types only their words say these."""
-    made = Guards.__new__(Guards)
-    for slot in Guards.__slots__:
-        setattr(made, slot, getattr(guards, slot))
-    made.nodes = [_node(n, filling) for n in guards.nodes]
+    """Return the guards for other sizes."""
+    nodes = [_node(n, filling) for n in guards.nodes]
+    pairs = zip(nodes, guards.nodes, strict=True)
+    if any(a is not b and (a.kind, a.check) != _BY_KEY for a, b in pairs):
+        return Guards(nodes, guards.same, guards.distinct, guards.used)
+    # The types of arguments are in the key of their call, only words say them.
+    made = copy.copy(guards)
+    made.nodes = nodes
     return made
 
 
+_BY_KEY = "root", "aval"
+
+
 def _node(node, filling):
-    if node.check != "aval" or "open" not in node.want.cache:
+    if not _is_open(node):
         return node
-    made = type(node)(node.index, node.parent, node.kind, node.key, node.name)
-    made.check, made.want, made.src = node.check, filling.aval(node.want), node.src
+    made = copy.copy(node)
+    if node.check == "aval":
+        made.want = filling.aval(node.want)
+    else:
+        shape, dtype = node.want
+        made.want = tuple([dims.evaluate(n, filling.values) for n in shape]), dtype
     return made

@@ -39,6 +39,7 @@ class Recorded(NamedTuple):
       rules: whether it holds custom rules of the user's, which read state when they are applied.
       constants: names of the numbers that are guarded by value, as code in C has refused them.
       seconds: what tracing took.
+      sized: what the prologue has recorded of open sizes, see `hostsizes.kept`.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Recorded(NamedTuple):
     rules: bool
     constants: Container[str]
     seconds: float
+    sized: Any = None
 
 
 class _Counts:

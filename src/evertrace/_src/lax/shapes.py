@@ -13,6 +13,7 @@ from evertrace._src.ops.builders import broadcast_error
 
 def as_shape(shape):
     """Return a shape as a tuple of sizes; one integer is a shape of rank 1."""
+    shape = dims.bare(shape)
     if dims.is_dim(shape) or (not isinstance(shape, tuple | list) and np.ndim(shape) == 0):
         return (dims.size_of(shape),)
     return tuple(map(dims.size_of, shape))

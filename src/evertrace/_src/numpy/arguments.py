@@ -30,6 +30,7 @@ def operand(name, a) -> Array:
 
 def scalar_of(value, dtype):
     """Return a Python or NumPy scalar as a literal of exactly `dtype`, a size as an operand."""
+    value = dims.bare(value)
     if dims.is_dim(value):
         return convert(as_operand(value, "size"), np.dtype(dtype))
     return literal(value.item() if isinstance(value, np.generic | np.ndarray) else value, dtype)
@@ -157,4 +158,5 @@ def static_shape(name, shape) -> tuple[int, ...]:
 
 def static_count(name, argument, value) -> Any:
     """Return a size that must be known while tracing: an int, or a symbolic size."""
+    value = dims.bare(value)
     return value if dims.is_dim(value) else static_int(name, argument, value)

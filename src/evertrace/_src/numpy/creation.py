@@ -559,6 +559,7 @@ def full_like(
 
 def _static_number(name, argument, value):
     """Return an argument that must be known while tracing as a Python number."""
+    value = dims.bare(value)
     if type(value) in SCALARS or dims.is_dim(value):
         return value
     found = value
@@ -610,6 +611,7 @@ def arange(
       >>> jnp.arange(0, 1, 0.25)
       Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
+    start, stop, step = map(dims.bare, (start, stop, step))
     given = [x for x in (start, stop, step) if x is not None]
     if not given:
         raise errors.user_error(TypeError, "arange: requires a stop.", fix="pass a size.")

@@ -22,6 +22,7 @@ from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
 from evertrace._src.dims import (
+    bare,
     broadcast_shapes,
     is_below,
     is_dim,
@@ -113,6 +114,7 @@ def parse(shape, index, *, is_bounded=True, wrap_negative=True):
 
 def _computed(part, size):
     """Return an index that stands for a number as an operand: another one is no other program."""
+    part = bare(part)
     if type(part) is int or type_of_number(part) is not int:
         return part
     return as_operand(computed(_clipped, part, size))

@@ -394,6 +394,21 @@ CHECKS = {
 }  # fmt: skip
 """Whether a value is what the trace saw, by kind."""
 
+
+def _is_alike(value, want):
+    """Whether an array is of a type but for sizes; it lies on one device."""
+    if type(value) is not Array or getattr(value, "_sharding", None) is not None:
+        return False
+    have = value.aval
+    return (have.ndim, have.dtype, have.weak_type) == (want.ndim, want.dtype, want.weak_type)
+
+
+def _is_alike_of_numpy(value, want):
+    return type(value) is np.ndarray and (value.ndim, value.dtype) == (len(want[0]), want[1])
+
+
+_IS_ALIKE = {"aval": _is_alike, "ndarray": _is_alike_of_numpy}
+
 # ------------------------------------------------------------------------ nodes
 
 
@@ -443,10 +458,11 @@ class Guards:
       used: indices of the nodes whose values are needed beside the checks.
     """
 
-    __slots__ = ("_empty", "_walk", "compiled", "distinct", "nodes", "same")
+    __slots__ = ("_empty", "_walk", "compiled", "distinct", "nodes", "same", "used")
 
     def __init__(self, nodes, same, distinct, used):
         self.nodes, self.same, self.distinct = list(nodes), same, tuple(distinct)
+        self.used = used
         needed = {*used, *distinct, *[i for pair in same for i in pair]}
         walk = []
         for n in reversed(self.nodes):
@@ -487,6 +503,29 @@ class Guards:
         if len({id(values[i]) for i in distinct}) != len(distinct):
             return None
         return values
+
+    def shapes(self, roots):
+        """Return pairs of a node and the shape there, of all arrays, whatever their sizes are.
+
+        None stands for a call that differs in more than sizes.
+        """
+        values: list[Any] = self._empty[:]
+        found = []
+        try:
+            for i, parent, step, key, check, want in self._walk:
+                value = values[i] = step(roots if parent < 0 else values[parent], key)
+                node = self.nodes[i]
+                if node.check in _IS_ALIKE:
+                    if not _IS_ALIKE[node.check](value, node.want):
+                        return None
+                    found.append((node, value.shape))
+                elif check is not _check_any and not check(value, want):
+                    return None
+        except Exception:  # as in `match`
+            return None
+        is_same = all([values[i] is values[j] for i, j in self.same])
+        is_distinct = len({id(values[i]) for i in self.distinct}) == len(self.distinct)
+        return found if is_same and is_distinct else None
 
     def differences(self, roots):
         """Return pairs (node, value found) for what differs, parents before their children."""

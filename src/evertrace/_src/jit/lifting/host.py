@@ -27,20 +27,22 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.core.tracer import state
+from evertrace._src.dims import expression
 from evertrace._src.jit.lifting.hostprogram import (
     DEMAND,
     LATE,
     OP,
-    PLAIN,
     RAISES,
     HostProgram,
     Step,
     bits,
     contents_of,
     equal_or_same,
+    is_plain,
     preparing,
     value_of,
 )
+from evertrace._src.jit.lifting.hostsizes import expression_of
 from evertrace._src.jit.lifting.values import ABSENT
 from evertrace._src.source import user_source
 
@@ -51,11 +53,6 @@ SCALARS = frozenset({int, float, complex})
 def _is_sequence(x):
     """Whether a result is a new list, a tuple or a named tuple."""
     return type(x) in (list, tuple) or (isinstance(x, tuple) and hasattr(x, "_fields"))
-
-
-def is_plain(x):
-    """Whether a demand can compare a value: a number, a text, None, or a tuple of them."""
-    return all(map(is_plain, x)) if type(x) is tuple else type(x) in PLAIN
 
 
 # ------------------------------------------------------------------------ recording
@@ -71,6 +68,7 @@ class Prologue:
       as_input: function that makes a `Host` an input of the traced program; the recorder sets it.
       numpy: function of a slot and a scalar or array of NumPy's that makes what stands for it;
         `hostnumpy` sets it. None: these are demands.
+      sizes: slots of sizes that the trace leaves open -> their expressions; see `hostsizes`.
       settled: slots that hold, at each call, what they held in the trace: guards see to it.
       closed: whether the trace has ended; its `Host`s are then plain numbers.
       defers_texts: whether texts made of numbers are made at each call; else they are demands.
@@ -78,7 +76,7 @@ class Prologue:
 
     __slots__ = (
         "as_input", "closed", "constants", "defers_texts", "late_names", "leaves", "numpy",
-        "results", "settled", "slots", "steps", "thread",
+        "results", "settled", "sizes", "slots", "steps", "thread",
     )  # fmt: skip
 
     as_input: Callable[["Host"], Any]
@@ -92,6 +90,7 @@ class Prologue:
         self.results: dict[Any, Any] = {}  # what was asked -> what was answered
         self.late_names: dict[int, str] = {}  # slot -> the late call it depends on, in words
         self.settled: set[int] = set()
+        self.sizes: dict[int, Any] = {}
         self.thread = get_ident()
         self.closed, self.defers_texts, self.numpy = False, True, None
 
@@ -104,6 +103,19 @@ class Prologue:
         slot = self._new_slot(value)
         self.leaves.append(slot)
         return Host(self, slot, value)
+
+    def size(self, dim):
+        """Return the `Host` of a size that the trace leaves open."""
+        key = ABSENT, expression.text_of(dim)
+        found = self.results.get(key)
+        if found is None:
+            value = expression.evaluate(dim, dim.scope.hints)
+            slot = self._new_slot(value)
+            self.sizes[slot] = dim
+            self.settled.add(slot)
+            found = self.results[key] = Host(self, slot, value)
+            found.symbolic = dim
+        return found
 
     def reserve(self):
         """Return a slot that whoever runs the call fills."""
@@ -143,6 +155,8 @@ class Prologue:
             made = tuple.__new__(type(result), items) if isinstance(result, tuple) else items
         else:
             return self._demanded(fn, slots, result)
+        if self.sizes and type(made) is Host:
+            made.symbolic = expression_of(fn, args)
         self.results[key] = made
         return made.copy() if type(made) is list else made
 
@@ -513,15 +527,28 @@ def ufunc_op(ufunc, method, inputs, kwargs):
     return NotImplemented if any(x is ABSENT for x in operands) else op(ufunc, *operands)
 
 
-class Host(HostValue):
+class Host(HostValue, expression.Sized):
     """A Python number while a function is traced.
 
     Arithmetic with other numbers is recorded, and gives `Host`s. Comparisons, and whatever asks
     for the number itself, are demands, and give plain values. Beside arrays it is an input of the
     compiled program.
+
+    Attributes:
+      symbolic: its expression, of a size that the trace leaves open, else None.
     """
 
-    __slots__ = ()
+    __slots__ = ("symbolic",)
+
+    def __init__(self, prologue, slot, present):
+        super().__init__(prologue, slot, present)
+        self.symbolic: Any = None
+
+    def open_size(self):
+        """Return its expression while the trace goes on, or None."""
+        if self.symbolic is None or not self.prologue.is_recording():
+            return None
+        return self.symbolic
 
     __add__, __radd__ = _binary(operator.add)
     __sub__, __rsub__ = _binary(operator.sub)
@@ -574,9 +601,11 @@ class Host(HostValue):
         return op(fn, self, *settings)
 
     def __jax_array__(self):
-        if self.prologue.is_recording():
-            return self.prologue.as_input(self)
-        return self.present
+        if not self.prologue.is_recording():
+            return self.present
+        if self.symbolic is not None:
+            return expression.as_operand(self.symbolic)
+        return self.prologue.as_input(self)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """Record the call, or give NumPy the number, which unlike an array widens no dtypes."""

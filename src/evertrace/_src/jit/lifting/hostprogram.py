@@ -25,6 +25,11 @@ PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
 """The types whose values a demand can compare; so can it tuples of them."""
 
 
+def is_plain(x):
+    """Whether a demand can compare a value: a number, a text, None, or a tuple of them."""
+    return all(map(is_plain, x)) if type(x) is tuple else type(x) in PLAIN
+
+
 class Step(NamedTuple):
     """One step of a host program: ``fn`` applied to the values of slots.
 

@@ -12,6 +12,7 @@ from evertrace._src.jit.lifting.entered import Memory
 from evertrace._src.jit.lifting.hooks import opaque
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.objects import class_check
+from evertrace._src.jit.lifting.opennumpy import OpenNumpy
 from evertrace._src.jit.lifting.parts import layout
 from evertrace._src.source import user_source
 
@@ -46,15 +47,12 @@ def _lift_nan(lifter, value, node):
 
 
 def lift_array(lifter, value, node):
-    return lift_opened(lifter, value, node, value.aval)
-
-
-def lift_opened(lifter, value, node, aval):
-    """Lift an array as one of a type that is its own, or has symbolic sizes."""
     rec = lifter.recorder
     found = rec.identity.alias(value, node)
     if found is not None:
         return found.lifted
+    shape = None if lifter.opened is None else lifter.opened.shape(node, value.shape)
+    aval = value.aval if shape is None else value.aval.update(shape=shape)
     node.check, node.want = "aval", aval
     return rec.identity.remember(value, rec.inputs.add(aval, node, node.name), node)
 
@@ -76,6 +74,9 @@ def lift_ndarray(lifter, value, node):
         return found.lifted
     if value.dtype.hasobject:
         return rec.identity.remember(value, opaque(value, node), node)
+    shape = None if lifter.opened is None else lifter.opened.shape(node, value.shape)
+    if shape is not None:
+        return _lift_open(rec, value, node, shape)
     made = _host_array(rec, value, node, functools.partial(rec.guard_bytes, value, node))
     if made is None:  # of texts, dates, structures: NumPy works on a copy
         rec.guard_bytes(value, node)
@@ -84,6 +85,14 @@ def lift_ndarray(lifter, value, node):
         rec.effects.array_copies.append((made, value, node))
     else:
         node.check, node.want = "ndarray", (value.shape, value.dtype)
+    return rec.identity.remember(value, made, node)
+
+
+def _lift_open(rec, value, node, shape):
+    """Lift a NumPy array whose sizes are left open."""
+    aval = aval_of_numpy(value).update(shape=shape)
+    node.check, node.want = "ndarray", (shape, value.dtype)
+    made = OpenNumpy(aval, lambda aval: rec.inputs.add(aval, node, node.name))
     return rec.identity.remember(value, made, node)
 
 

@@ -8,23 +8,26 @@ in the container is read as well, its length is guarded, and known.
 import types
 from typing import Any
 
-from evertrace._src.core.tracer import state
+from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.entered import Container, Items, added_to
 from evertrace._src.jit.lifting.host import demand, is_computed, is_host, op, plain
+from evertrace._src.jit.lifting.opennumpy import OpenNumpy
 
 
 def length(*args):
     """Do what `len` does, in code that is traced."""
     if len(args) != 1 or state.recorder is None:
         return len(*args)
-    (x,) = args
+    x: Any = args[0]
     if is_computed(x):
         return op(len, x)
     recorder: Any = state.recorder
     entered = recorder.identity.by_id.get(id(x))
     if isinstance(entered, Container) and entered.unread:
         return _of_unread(recorder, entered)
+    if _is_array(x) and x.ndim:
+        return x.shape[0]  # which a trace may leave open
     if type(getattr(type(x), "__len__", None)) is types.FunctionType:
         made = type(x).__len__(x)
         is_number = is_host(made) and type(made.present) is int
@@ -80,6 +83,10 @@ def _of_unread(recorder, entered):
         return made if limit is None else op(min, made, limit)
     kind = set if isinstance(value, set) else dict
     return made + sum([not demand(kind.__contains__, at, x) for x in added])
+
+
+def _is_array(x):
+    return isinstance(x, Tracer) or type(x) is OpenNumpy
 
 
 def _is_key(x):

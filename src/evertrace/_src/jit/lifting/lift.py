@@ -86,7 +86,10 @@ class Lifter:
     Attributes:
       partly: id of a container or tuple of which not all is read -> it, and its uses so far.
       impure: function (value) -> the stand-in of an impure function, or None.
+      opened: the `Plan` of a trace for open sizes, or None.
     """
+
+    opened: Any = None
 
     impure: Any = staticmethod(lambda value: None)
 
