@@ -1,5 +1,14 @@
 """Pytrees: registration of node types, key paths, treedefs, and the ``tree_`` functions."""
 
+from evertrace._src.api.trees import tree_all as tree_all
+from evertrace._src.api.trees import tree_flatten as tree_flatten
+from evertrace._src.api.trees import tree_flatten_with_path as tree_flatten_with_path
+from evertrace._src.api.trees import tree_leaves as tree_leaves
+from evertrace._src.api.trees import tree_leaves_with_path as tree_leaves_with_path
+from evertrace._src.api.trees import tree_map as tree_map
+from evertrace._src.api.trees import tree_map_with_path as tree_map_with_path
+from evertrace._src.api.trees import tree_reduce as tree_reduce
+from evertrace._src.api.trees import tree_structure as tree_structure
 from evertrace._src.tree import DictKey as DictKey
 from evertrace._src.tree import FlattenedIndexKey as FlattenedIndexKey
 from evertrace._src.tree import GetAttrKey as GetAttrKey
@@ -9,21 +18,13 @@ from evertrace._src.tree import Partial as Partial
 from evertrace._src.tree import PyTreeDef as PyTreeDef
 from evertrace._src.tree import PyTreeRegistry as PyTreeRegistry
 from evertrace._src.tree import SequenceKey as SequenceKey
-from evertrace._src.tree import all as tree_all
 from evertrace._src.tree import all_leaves as all_leaves
 from evertrace._src.tree import broadcast as tree_broadcast
 from evertrace._src.tree import default_registry as default_registry
-from evertrace._src.tree import flatten as tree_flatten
 from evertrace._src.tree import flatten_one_level as flatten_one_level
 from evertrace._src.tree import flatten_one_level_with_keys as flatten_one_level_with_keys
-from evertrace._src.tree import flatten_with_path as tree_flatten_with_path
 from evertrace._src.tree import is_tree_node as is_tree_node
 from evertrace._src.tree import keystr as keystr
-from evertrace._src.tree import leaves as tree_leaves
-from evertrace._src.tree import leaves_with_path as tree_leaves_with_path
-from evertrace._src.tree import map as tree_map
-from evertrace._src.tree import map_with_path as tree_map_with_path
-from evertrace._src.tree import reduce as tree_reduce
 from evertrace._src.tree import reduce_associative as tree_reduce_associative
 from evertrace._src.tree import register_dataclass as register_dataclass
 from evertrace._src.tree import register_pytree_node as register_pytree_node
@@ -31,7 +32,6 @@ from evertrace._src.tree import register_pytree_node_class as register_pytree_no
 from evertrace._src.tree import register_pytree_with_keys as register_pytree_with_keys
 from evertrace._src.tree import register_pytree_with_keys_class as register_pytree_with_keys_class
 from evertrace._src.tree import register_static as register_static
-from evertrace._src.tree import structure as tree_structure
 from evertrace._src.tree import transpose as tree_transpose
 from evertrace._src.tree import treedef_children as treedef_children
 from evertrace._src.tree import treedef_is_leaf as treedef_is_leaf

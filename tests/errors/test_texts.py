@@ -26,6 +26,11 @@ class Point:
     x: object
 
 
+def strictly(call):
+    with ev.strict():
+        return call()
+
+
 def branches(x):
     if x.sum() > 0:
         return x
@@ -119,17 +124,17 @@ TEXTS = {
         "fill the shorter rows up",
     ),
     "a dataclass that is no tree": (
-        lambda: ev.vmap(lambda p: p.x)(Point(X)), TypeError,
+        lambda: strictly(lambda: ev.vmap(lambda p: p.x)(Point(X))), TypeError,
         "vmap(<lambda>): argument 0 of type Point is not an array.",
         "make Point a tree: `ev.tree_util.register_dataclass(Point)`.",
     ),
     "a dataclass as a result": (
-        lambda: ev.vmap(Point)(X), TypeError,
+        lambda: strictly(lambda: ev.vmap(Point)(X)), TypeError,
         "vmap(Point): the function returned a Point at result, which is not an array.",
         "make Point a tree: `ev.tree_util.register_dataclass(Point)`.",
     ),
     "a dataclass in a loop": (
-        lambda: lax.fori_loop(0, 3, lambda i, p: p, Point(X)), TypeError,
+        lambda: strictly(lambda: lax.fori_loop(0, 3, lambda i, p: p, Point(X))), TypeError,
         "fori_loop: Point is not an array type. It takes arrays, NumPy arrays of numbers or "
         "booleans, and Python scalars.",
         "make Point a tree: `ev.tree_util.register_dataclass(Point)`.",

@@ -25,6 +25,7 @@ from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import Tracer, set_trace, state
 from evertrace._src.jit.observe import Watch, settle
+from evertrace._src.jit.opened import opened
 from evertrace._src.ops.collective import shared
 from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name, wraps
@@ -85,7 +86,7 @@ class _Taped:
             if has_aux:
                 result, aux = split_aux(name, result)
                 self.aux = tree.map(lambda x: x.value if tape.owns(x) else x, aux)
-            outs, self.out_tree = flatten_result(result, name)
+            outs, self.out_tree = flatten_result(opened(result), name)
         self.outs = [_value(tape, x) for x in outs]
         self.out_nodes = [x.node if tape.owns(x) else None for x in outs]
 
@@ -407,7 +408,7 @@ def _run_forward(trace, fun, treedef, leaves, tangents, has_aux):
         if has_aux:
             result, aux = split_aux(trace.name, result)
             aux = tree.map(lambda x: trace.split(x)[0], aux)
-        outs, out_tree = flatten_result(result, trace.name)
+        outs, out_tree = flatten_result(opened(result), trace.name)
     return [trace.split(x) for x in outs], out_tree, aux
 
 

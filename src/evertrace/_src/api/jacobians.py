@@ -22,6 +22,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.jit.observe import runs_at_once
+from evertrace._src.jit.opened import opened
 from evertrace._src.lax.slicing import slice_in_dim
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
@@ -137,10 +138,10 @@ def jacfwd(
 
         if _is_single(leaves):
             _, column, aux = push(_one(leaves[0]))
-            columns = tree.map(lambda c: reshape(c, (*c.shape, 1)), column)
+            columns = tree.map(lambda c: reshape(c, (*c.shape, 1)), opened(column))
         else:
             _, columns, aux = vmap(push, out_axes=(None, -1, None))(*_basis(leaves))
-        jac = tree.map(lambda c: _columns(c, leaves, treedef, argnums), columns)
+        jac = tree.map(lambda c: _columns(c, leaves, treedef, argnums), opened(columns))
         return (jac, aux) if has_aux else jac
 
     return jacobian_fun
@@ -189,7 +190,7 @@ def jacrev(
         flat = _flat(with_chosen(fun, nums, args, kwargs), treedef)
         result: Any = vjp(flat, *leaves, has_aux=has_aux)
         out, pull_back = result[:2]
-        out_leaves, out_tree = tree.flatten(out)
+        out_leaves, out_tree = tree.flatten(opened(out))
         for x in out_leaves:
             check_output_dtype(where, x.aval, holomorphic)
         rows = _rows(pull_back, leaves, out_leaves, out_tree)

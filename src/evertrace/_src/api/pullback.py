@@ -15,6 +15,7 @@ from evertrace._src.arrays.interop import as_array, as_operand, aval_of
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import LinearArg
+from evertrace._src.jit.opened import opened
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import zeros
 from evertrace._src.transforms.linearize import Entry
@@ -71,6 +72,8 @@ class Pullback:
     def _pull(self, cotangent, in_nodes):
         where, entries, in_tree, out_tree, ins, outs, _, out_nodes, inputs, _ = self.linear
         given, ct_tree = tree.flatten(cotangent)
+        if ct_tree != out_tree:
+            given, ct_tree = tree.flatten(opened(cotangent))
         if ct_tree != out_tree:
             raise errors.user_error(
                 ValueError,

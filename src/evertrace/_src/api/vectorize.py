@@ -16,7 +16,8 @@ from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result, is_float0
 from evertrace._src.core.tracer import set_trace, state
-from evertrace._src.jit.observe import Watch, settle
+from evertrace._src.jit.observe import Watch, is_plain_object, settle
+from evertrace._src.jit.opened import Opened, keeping, opened
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
@@ -82,9 +83,10 @@ def vmap(
         try:
             (leaves, treedef), others = flatten_arrays(where, given, _argument_name), {}
         except TypeError:
-            given, others = _without_others(where, in_axes, given)
+            given, others, axes = _taken_apart(where, in_axes, given)
             leaves, treedef = flatten_arrays(where, given, _argument_name)
-        axes = _argument_axes(where, in_axes, args, kwargs, treedef)
+        else:
+            axes = _argument_axes(where, in_axes, args, kwargs, treedef)
         dims = [_axis(where, a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(where, leaves, dims, treedef, axis_size)
         trace = BatchTrace(state.trace, Axis(size, axis_name), where)
@@ -121,23 +123,50 @@ def _run(trace, fun, treedef, leaves, dims, as_they_are):
         tracers[i] = x
     with set_trace(trace):
         args, kwargs = tree.unflatten(treedef, tracers)
-        outs, out_tree = flatten_result(fun(*args, **kwargs), trace.name)
+        kept = {id(x) for x in as_they_are.values()}
+        made = [x for x in tree.leaves((args, kwargs)) if id(x) not in kept]
+        result = keeping(trace.name, fun, made)(*args, **kwargs)
+        outs, out_tree = flatten_result(opened(result), trace.name)
     return [trace.split(x) for x in outs], out_tree
 
 
-def _without_others(where, in_axes, arguments):
-    """Return the arguments with numbers for what is no array and not mapped; these, by position."""
+def _taken_apart(where, in_axes, arguments):
+    """Take apart what is no tree of arrays.
+
+    Returns:
+      The arguments, with numbers for what is no array and not mapped, and nodes for objects;
+      what the numbers stand for, by position; and the axis of each leaf.
+    """
     leaves, treedef = tree.flatten(arguments)
     args, kwargs = arguments
-    axes = _argument_axes(where, in_axes, args, kwargs, treedef)
-    others = {
-        i: x
-        for i, (x, axis) in enumerate(zip(leaves, axes, strict=True))
-        if axis is None and not _is_operand(x)
-    }
-    for i in others:
-        leaves[i] = 0
-    return tree.unflatten(treedef, leaves), others
+    others, axes = {}, []
+    given = _argument_axes(where, in_axes, args, kwargs, treedef)
+    for i, (x, axis) in enumerate(zip(leaves, given, strict=True)):
+        if axis is None and not _is_operand(x):
+            others[len(axes)], leaves[i] = x, 0
+            axes.append(None)
+        elif is_plain_object(x) and not config.current().strict:
+            leaves[i] = Opened(x)
+            axes += _axes_in_object(where, leaves[i], axis)
+        else:
+            axes.append(axis)
+    return tree.unflatten(treedef, leaves), others, axes
+
+
+def _axes_in_object(where, node, axis):
+    """Return the axis of each array in an object: one for all, or an object that holds them."""
+    if not is_plain_object(axis):
+        return [axis] * len(node.leaves)
+    try:
+        return node.leaves_of(axis)
+    except ValueError as error:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: in_axes has an object for one of the arguments, but its attributes {error}.",
+            fix="give an object of the same class with an axis, or None, for each array; or one "
+            "axis for all.",
+            anchor="vmap-axes",
+        ) from None
 
 
 def _is_operand(x):
@@ -257,7 +286,8 @@ def _common_size(where, leaves, dims, treedef, axis_size):
             fix="map at least one argument, or give axis_size.",
             anchor="vmap-axes",
         )
-    paths = tree.flatten_with_path(tree.unflatten(treedef, range(len(leaves))))[0]
+    numbered = tree.unflatten(treedef, map(np.int32, range(len(leaves))))
+    paths = tree.flatten_with_path(opened(numbered))[0]
     rows = [
         f"argument {_argument_name(path)} of type {leaves[i].aval.str_short()} has size "
         f"{leaves[i].shape[dims[i]]} along axis {dims[i]}"

@@ -99,10 +99,13 @@ def type_text(aval):
     return ("weak " if aval.weak_type else "") + aval.str_short()
 
 
-def structure_difference(expected, found):
-    """Return where two different treedefs differ, and what each has there, in words."""
+def structure_difference(expected, found, opened=lambda example: example):
+    """Return where two different treedefs differ, and what each has there, in words.
+
+    `opened` gives a tree the nodes of the treedef that it was built of.
+    """
     for a, b, swapped in ((expected, found, False), (found, expected, True)):
-        example = tree.unflatten(b, [_ANY_ARRAY] * b.num_leaves)
+        example = opened(tree.unflatten(b, [_ANY_ARRAY] * b.num_leaves))
         for place, x, y in mismatches(a.spec, example, spec_view, tree_view):
             return (place, y, x) if swapped else (place, x, y)
     raise AssertionError("the structures are equal")

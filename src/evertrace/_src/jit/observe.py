@@ -21,6 +21,7 @@ Placeholders of the recorder stay: what has not been read holds no tracer.
 import collections
 import contextlib
 import dis
+import enum
 import functools
 import sys
 import types
@@ -30,7 +31,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from evertrace._src import config
+from evertrace._src import config, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell, UnfollowedStateError
 from evertrace._src.core.tracer import Tracer, state
@@ -204,7 +205,8 @@ def stateful(construct):
     def call(*args, **kwargs):
         if state.recorder is not None or not is_eager() or is_written_for_jax(sys._getframe(1)):
             return _by_rules(construct, call, args, kwargs)
-        functions = _functions_in((construct, *args, *kwargs.values()))
+        given = (construct, *args, *kwargs.values())
+        functions = _functions_in(given) + _objects_in(given)
         if not _reaches_state(functions):
             return construct(*args, **kwargs)
         observer = Observer(getattr(construct, "__name__", ""), functions)
@@ -296,6 +298,11 @@ def _functions_in(args):
     """Return the functions and mutable arrays among some arguments and in lists of them."""
     found = [x for arg in args for x in (arg if type(arg) in (list, tuple) else (arg,))]
     return [x for x in found if callable(x) or isinstance(x, Cell)]
+
+
+def _objects_in(args):
+    """Return the plain objects in some trees: a body may change what it is given."""
+    return [x for x in tree.leaves(args) if is_plain_object(x)]
 
 
 def _reaches_state(functions):
@@ -520,3 +527,26 @@ def is_opaque(cls):
 
 
 _TRANSPARENT = (types.SimpleNamespace, collections.UserDict, collections.UserList)
+
+
+def is_plain_object(x):
+    """Whether a value is an object of a Python class with attributes, and nothing known to us."""
+    cls = type(x)
+    if cls in _LEAVES:
+        return False
+    if issubclass(cls, _NOT_PLAIN) or is_opaque(cls):
+        return False
+    return instance_dict(x) is not None or bool(slot_descriptors(cls))
+
+
+CONTAINERS: tuple[Any, ...] = (
+    collections.OrderedDict,
+    collections.defaultdict,
+    dict,
+    list,
+    collections.deque,
+)
+_NOT_PLAIN = (
+    type, Tracer, np.ndarray, BaseException, enum.Enum, tuple, set, frozenset, int, float, complex,
+    str, bytes, *CONTAINERS,
+)  # fmt: skip

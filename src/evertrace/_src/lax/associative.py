@@ -9,6 +9,7 @@ from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.jit.observe import stateful
+from evertrace._src.jit.opened import opened
 from evertrace._src.ops.slicing import concatenate_p, slice_p
 from evertrace._src.ops.structural import reshape, rev_p
 
@@ -52,7 +53,7 @@ def associative_scan(
             fix="pass the operation first, then the elements.",
             anchor="associative-scan",
         )
-    leaves, treedef = tree.flatten(elems)
+    leaves, treedef = tree.flatten(opened(elems))
     leaves = [as_operand(x, "associative_scan") for x in leaves]
     if not leaves:
         return elems
@@ -69,7 +70,7 @@ def associative_scan(
     combined = unchanging("associative_scan", fn)
 
     def combine(a, b):
-        out = tree.leaves(combined(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+        out = tree.leaves(opened(combined(tree.unflatten(treedef, a), tree.unflatten(treedef, b))))
         return [as_operand(x, "associative_scan") for x in out]
 
     if reverse:

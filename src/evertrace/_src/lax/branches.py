@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.bodies import (
+    Body,
     as_arrays,
     as_type,
     share_results,
@@ -29,7 +30,8 @@ from evertrace._src.control.cond import bind_cond
 from evertrace._src.control.lifted import RunState, join_branches
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.core.tracer import concrete_value
-from evertrace._src.jit.observe import stateful
+from evertrace._src.jit.observe import is_plain_object, stateful
+from evertrace._src.jit.opened import OBJECT_NODES, has_objects
 from evertrace._src.ops.compare import ne_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import clamp_p
@@ -216,23 +218,19 @@ def _scalar(name, argument, x, wanted, fix):
 
 def _choose(name, labels, index, branches, operands):
     leaves, in_tree = tree.flatten(operands)
-    is_cell = [isinstance(x, Cell) for x in leaves]
-    if any(is_cell):  # branches change those in place, as what they close over
-        operands, cells = partition(is_cell, leaves)
+    in_place = [isinstance(x, Cell) for x in leaves]
+    if not config.current().strict:
+        in_place = [a or is_plain_object(x) for a, x in zip(in_place, leaves, strict=True)]
+    if any(in_place):  # branches change those as what they close over
+        operands, others = partition(in_place, leaves)
         branches = [
-            functools.partial(_with_cells, f, in_tree, tuple(is_cell), tuple(cells))
+            functools.partial(_with_others, f, in_tree, tuple(in_place), tuple(others))
             for f in branches
         ]
         return _choose(name, labels, index, branches, operands)
     leaves = [as_operand(x, name) for x in leaves]
-    avals = [x.aval for x in leaves]
-    runs = [RunState(name, arrays=True) for _ in branches]
-    bodies = [
-        stage_body(run.watch(f), in_tree, avals, where=name, finish=run.finish)
-        for f, run in zip(branches, runs, strict=True)
-    ]
-    bodies, changed = join_branches(name, labels, runs, bodies)
-    avals_out = _common_outputs(name, labels, bodies)
+    bodies, changed, node = _staged(name, labels, in_tree, [x.aval for x in leaves], branches)
+    avals_out = _common_outputs(name, labels, bodies, node)
     jaxprs = [_with_output_types(body.jaxpr, avals_out) for body in bodies]
     jaxprs, captured = _share_captured(jaxprs, [body.captured for body in bodies])
     outs = bind_cond(index, jaxprs, [*captured, *leaves])
@@ -242,17 +240,58 @@ def _choose(name, labels, index, branches, operands):
     return tree.unflatten(out_tree, outs[: out_tree.num_leaves])
 
 
-def _with_cells(fun, in_tree, is_cell, cells, *arrays):
+def _with_others(fun, in_tree, in_place, others, *arrays):
     """Call a branch with its mutable operands where they were."""
-    return fun(*tree.unflatten(in_tree, merge(is_cell, arrays, cells)))
+    return fun(*tree.unflatten(in_tree, merge(in_place, arrays, others)))
 
 
-def _common_outputs(name, labels, bodies):
+def _staged(name, labels, in_tree, avals, branches) -> tuple[list[Body], RunState, Any]:
+    """Stage all branches, with the first of `OBJECT_NODES` by which their outputs agree.
+
+    Returns the bodies, a `RunState` for what they change, and how objects became nodes.
+    """
+    for node in OBJECT_NODES[:-1]:
+        found = _staged_with(node, name, in_tree, avals, branches)
+        same = all(body.out_tree == found.bodies[0].out_tree for body in found.bodies)
+        if same or not found.has_objects:
+            break
+    else:
+        node = OBJECT_NODES[-1]
+        found = _staged_with(node, name, in_tree, avals, branches)
+    bodies, changed = join_branches(name, labels, found.runs, found.bodies)
+    return bodies, changed, node
+
+
+class _Staged(NamedTuple):
+    runs: list[RunState]
+    bodies: list[Body]
+    has_objects: bool
+
+
+def _staged_with(node, name, in_tree, avals, branches):
+    """Stage all branches, with nodes for objects in what they return."""
+    runs = [RunState(name, arrays=True) for _ in branches]
+    results = []
+
+    def call(fun, *args):
+        results.append(fun(*args))
+        return node(results[-1])
+
+    bodies = [
+        stage_body(
+            run.watch(functools.partial(call, f)), in_tree, avals, where=name, finish=run.finish
+        )
+        for f, run in zip(branches, runs, strict=True)
+    ]
+    return _Staged(runs, bodies, any(map(has_objects, results)))
+
+
+def _common_outputs(name, labels, bodies, node):
     """Check that outputs agree; returns their avals, weakly typed where all are."""
     first = bodies[0]
     for label, body in zip(labels[1:], bodies[1:], strict=True):
         if body.out_tree != first.out_tree:
-            where, a, b = structure_difference(first.out_tree, body.out_tree)
+            where, a, b = structure_difference(first.out_tree, body.out_tree, node)
             raise errors.user_error(
                 TypeError,
                 f"{name}: outputs of all branches must have one structure; {where} that of "

@@ -6,6 +6,15 @@ from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_type, same_type, structure_difference, type_text
 from evertrace._src.control.lifted import LoopState
+from evertrace._src.jit.opened import (
+    OBJECT_NODES,
+    has_objects,
+    held,
+    is_array,
+    keeping,
+    opened,
+    opened_with_numbers,
+)
 from evertrace._src.signatures import signature_of
 
 
@@ -19,6 +28,9 @@ class Carry:
       *functions: the user's functions that the loop runs.
       turns: their number, or None where it is unknown.
 
+    Objects in it are tried as three things (`opened.py`): as themselves, changed in place, until
+    the body returns another object; then as nodes; then their numbers as leaves, too.
+
     Attributes:
       treedef: structure of the user's carry; count: number of its leaves.
       state: the `LoopState`.
@@ -26,11 +38,31 @@ class Carry:
     """
 
     def __init__(self, where, label, value, *functions, turns=None):
-        self.where, self.state = where, LoopState(where, *functions, turns=turns)
-        pairs, self.treedef = tree.flatten_with_path(value)
+        self.where, self.label, self.value = where, label, value
+        self.functions, self.turns = functions, turns
+        self.nodes = list(OBJECT_NODES) if has_objects(value) else [opened]
+        self._is_other, self._kept = False, {}
+        self._take_up()
+
+    def _take_up(self):
+        """Take the initial carry apart, objects in it as the first of `nodes` says."""
+        objects = tree.leaves(self.value) if self.nodes[0] is held else ()
+        self.state = LoopState(self.where, *self.functions, *objects, turns=self.turns)
+        pairs, self.treedef = tree.flatten_with_path(self.nodes[0](self.value))
         self.count = len(pairs)
-        self.paths = [label(path) for path, _ in pairs]
-        self.values = [as_operand(x, where) for _, x in pairs]
+        self.paths = [self.label(path) for path, _ in pairs]
+        self.values = [as_operand(x, self.where) for _, x in pairs]
+        numbers = self.nodes[0] is opened_with_numbers
+        self._numbers = {i: x for i, (_, x) in enumerate(pairs) if numbers and not is_array(x)}
+
+    def run(self, fun, value, *others):
+        """Call the body with its carry and the like; no change to objects made for it is lost."""
+        made = others if self.nodes[0] is held else (value, *others)
+        return keeping(self.where, fun, made)(value, *others)
+
+    def close(self, value):
+        """Return what the body returns as carry, with nodes in the place of objects."""
+        return self.nodes[0](value)
 
     @property
     def avals(self):
@@ -38,10 +70,17 @@ class Carry:
         return [x.aval for x in self.values]
 
     def check_structure(self, out_tree):
-        """Raise unless the body returns a carry of the structure it takes."""
+        """Return whether the body returns a carry of the structure it takes.
+
+        If not, it has to be staged again with other nodes for objects, or this raises.
+        """
         if out_tree == self.treedef:
-            return
-        place, a, b = structure_difference(self.treedef, out_tree)
+            return True
+        if len(self.nodes) > 1:
+            self._is_other = True
+            self.state.leave()
+            return False
+        place, a, b = structure_difference(self.treedef, out_tree, self.nodes[0])
         raise errors.user_error(
             TypeError,
             f"{self.where}: the carry must keep its structure; {place} it has {a} on input and {b} "
@@ -63,7 +102,12 @@ class Carry:
         return [] if changed is None else self.keep_types(outs + changed)
 
     def grow(self):
-        """Take up the state that the body was found to change; returns whether there is any."""
+        """Take up what the body was found to change; returns whether there is any."""
+        if self._is_other:
+            self._is_other = False
+            del self.nodes[0]
+            self._take_up()
+            return True
         pairs = self.state.grow()
         for name, leaves in pairs:
             self.paths += [name] * len(leaves)
@@ -73,7 +117,13 @@ class Carry:
     def result(self, outs):
         """Put the final state in place; returns the user's carry, given the flat results."""
         self.state.finish(outs[self.count :])
-        return tree.unflatten(self.treedef, outs[: self.count])
+        outs = [self._kept.get(i, x) for i, x in enumerate(outs[: self.count])]
+        return tree.unflatten(self.treedef, outs)
+
+    def keep_numbers(self, body):
+        """Note the numbers of objects that the body hands on: they stay what they are."""
+        given = body.jaxpr.invars[len(body.captured) :]
+        self._kept = {i: x for i, x in self._numbers.items() if body.jaxpr.outvars[i] is given[i]}
 
     def keep_types(self, outs):
         """Return the body's new carry with the weak types of the old one, where that is all."""
@@ -155,4 +205,5 @@ def stage_until_settled(carry, stage):
         n = len(carry.values)
         if not carry.settle(body.jaxpr.out_avals[:n]):
             carry.check_types(body.jaxpr.out_avals[:n])
+            carry.keep_numbers(body)
             return body

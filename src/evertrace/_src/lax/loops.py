@@ -28,6 +28,7 @@ from evertrace._src.control.scan import bind_scan, slice_aval
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import concrete_value, state
 from evertrace._src.jit.observe import stateful
+from evertrace._src.jit.opened import opened
 from evertrace._src.lax.carries import Carry, labelled, named, parameter, stage_until_settled
 from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.compare import lt_p
@@ -102,15 +103,14 @@ def _while(where, label, cond_fun, body_fun, init_val, max_steps=None):
 
     def turn(value, held):
         carry.state.enter(held)
-        return body_fun(value)
+        return carry.close(carry.run(body_fun, value))
 
     def finish(out_tree, outs):
-        carry.check_structure(out_tree)
-        return carry.take_state(outs)
+        return carry.take_state(outs) if carry.check_structure(out_tree) else []
 
     def goes_on(value, held):
         carry.state.enter(held)
-        return unchanging(where, cond_fun)(value)
+        return carry.run(unchanging(where, cond_fun), value)
 
     def finish_condition(_, outs):
         carry.state.leave()
@@ -325,7 +325,7 @@ def scan(
 
 
 def _scan(where, label, f, init, xs, length, reverse, unroll):
-    pairs, xs_tree = tree.flatten_with_path(xs)
+    pairs, xs_tree = tree.flatten_with_path(opened(xs))
     slices = [as_operand(x, where) for _, x in pairs]
     x_name = parameter(f, 1)
     names = [x_name + tree.keystr(path) for path, _ in pairs]
@@ -338,11 +338,15 @@ def _scan(where, label, f, init, xs, length, reverse, unroll):
 
     def turn(value, held, x):
         carry.state.enter(held)
-        return f(value, x)
+        result = carry.run(f, value, x)
+        if type(result) in (tuple, list) and len(result) == 2:
+            return type(result)((carry.close(result[0]), opened(result[1])))
+        return result
 
     def finish(out_tree, outs):
         carry_tree, ys_tree = _split_pair(out_tree)
-        carry.check_structure(carry_tree)
+        if not carry.check_structure(carry_tree):
+            return []
         out_trees[:] = [ys_tree]
         return carry.take_state(outs[: carry.count]) + outs[carry.count :]
 
@@ -444,7 +448,7 @@ def _python_scan(f, carry, xs_tree, slices, length, reverse):
     ys = []
     for row in reversed(rows) if reverse else rows:
         carry, y = f(carry, tree.unflatten(xs_tree, row))
-        ys.append(y)
+        ys.append(opened(y))
     if reverse:
         ys.reverse()
     return carry, tree.map(lambda *items: _stack(items), *ys)
@@ -494,14 +498,14 @@ def _map_in_batches(f, xs, batch_size):
             fix="pass the number of slices to work on at a time.",
             anchor="loop-bounds",
         )
-    leaves, in_tree = tree.flatten(xs)
+    leaves, in_tree = tree.flatten(opened(xs))
     leaves = [as_operand(x, "map") for x in leaves]
     length = _scan_length(["xs"] * len(leaves), [x.aval for x in leaves], None)
     count, rest = divmod(length, batch_size) if batch_size else (0, length)
     out_trees = []
 
     def flat(*slices):
-        outs, out_tree = tree.flatten(f(tree.unflatten(in_tree, slices)))
+        outs, out_tree = tree.flatten(opened(f(tree.unflatten(in_tree, slices))))
         out_trees[:] = [out_tree]
         return [as_operand(x, "map") for x in outs]
 

@@ -303,6 +303,8 @@ def _describe(level: Level | type | None, aux: bool = False) -> str:
         return f"a leaf of type {level.__name__}"
     node_type, data, _, children = level
     name = node_type.__name__
+    if hasattr(data, "in_words"):
+        return str(data.in_words(len(children)))
     if node_type is type(None):
         return "None"
     if node_type in (tuple, list):
