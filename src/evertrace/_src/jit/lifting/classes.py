@@ -13,13 +13,14 @@ from typing import Any
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import code_of, info_of, is_library_class
 from evertrace._src.jit.lifting.entered import ClassEntries
-from evertrace._src.jit.lifting.guards import public_names
+from evertrace._src.jit.lifting.guards import names_of_class
 from evertrace._src.jit.lifting.protocols import Lifting
-from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, nowhere
-from evertrace._src.jit.lifting.values import ABSENT
+from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, lift_annotations, nowhere
+from evertrace._src.jit.lifting.values import ABSENT, weakly
 from evertrace._src.support import WeakKeys
 
 _FUNCTION = types.FunctionType
+_LOOKING = WHOLE | {"__subclasses__"}
 _of_library: Any = WeakKeys()  # class -> what its methods mention
 
 
@@ -111,7 +112,7 @@ class Classes:
                 functools.partial(self._claim_entry, entered), entered.entry, names
             )
             look_over = functools.partial(self._look_over, entered)
-            self.lifter.spaces.add(look_over, WHOLE, nowhere())
+            self.lifter.spaces.add(look_over, _LOOKING, nowhere())
             for name in sorted((_read_by_packages(c) - DESCRIPTIVE) & entered.entry.keys()):
                 self._claim_entry(entered, name)
         self.reach(cls)
@@ -127,15 +128,27 @@ class Classes:
             if values.is_value(value):
                 self.graph.node(entered.node, "attribute", name, path, "value", value)
             return
-        raw = entered.entry[name]
-        if name.startswith("__") or hasattr(type(raw), "__get__"):
+        raw = entered.entry.get(name, ABSENT)
+        if raw is ABSENT and "__annotate_func__" in type.__getattribute__(entered.obj, "__dict__"):
+            lift_annotations(self.lifter, entered.obj, entered.node)
+        if raw is ABSENT or hasattr(type(raw), "__get__"):
             return
         lifted = self._lift_entry(entered.obj, name, raw, self.lifter.spaces.uses_of(name, raw))
         if lifted is not raw:
             entered.place_one(name, lifted)
 
     def _look_over(self, entered, name):
-        """Depend on all that is in a class, and its order: code may go through its `__dict__`."""
+        """Depend on all that is in a class, and its order: code may go through its `__dict__`.
+
+        Or on its subclasses.
+        """
+        if name == "__subclasses__":
+            subclasses = type.__subclasses__(entered.obj)
+            path, keys = f"{entered.node.name}.__subclasses__()", tuple(map(weakly, subclasses))
+            node = self.graph.node(entered.node, "subclasses", None, path)
+            node.check, node.want = "keys", (dict, keys)
+            for cls in subclasses:
+                self.lift(cls)
         if name in WHOLE:
             for each in entered.entry:
                 if each in self.lifter.spaces.names:  # claimed by its name, and perhaps set since
@@ -145,7 +158,7 @@ class Classes:
             self._depend_on_order(entered)
 
     def _depend_on_order(self, entered):
-        path, names = f"the names of {entered.node.name}", public_names(entered.first)
+        path, names = f"the names of {entered.node.name}", names_of_class(entered.first)
         self.graph.node(entered.node, "class_names", "order", path, "order", names)
 
     def close(self, deleted):

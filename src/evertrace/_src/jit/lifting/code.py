@@ -17,6 +17,18 @@ from evertrace._src.jit.lifting.asking import asking, asks, original
 from evertrace._src.source import PACKAGE_PREFIX
 from evertrace._src.support import WeakKeys
 
+_MATCH_CLASS = dis.opmap["MATCH_CLASS"]
+CLASSES = "class of any object"
+"""What code is said to mention that has the classes of objects gone through unseen."""
+
+_LOOKING = frozenset({"inspect", "typing"})
+_READ_BY = {
+    **dict.fromkeys(("dir", "getmembers", "getmembers_static"), ("__dict__", CLASSES)),
+    **dict.fromkeys(("getattr_static", "classify_class_attrs"), ("__dict__", CLASSES)),
+    **dict.fromkeys(("get_type_hints", "get_annotations"), ("__annotations__",)),
+    **dict.fromkeys(("signature", "getfullargspec"), ("__defaults__", "__annotations__")),
+}
+"""A function of the library that code mentions -> what it reads of classes and functions."""
 _BLIND = frozenset({"globals", "eval", "exec", "__import__", "import_module", "_getframe"})
 
 
@@ -100,6 +112,8 @@ def _instructions(code):
     for offset, number, arg in decoded(code):
         if number in _OF_NAMES:
             found.append(_of_name(offset, _OF_NAMES[number], arg, code.co_names))
+        elif number == _MATCH_CLASS:
+            found.append(_Instruction(offset, "MATCH_CLASS", ("__match_args__",), False))
         elif number in _OF_VARIABLES:
             names = names_of_variables(_OF_VARIABLES[number], arg, local)
             found.append(_Instruction(offset, _OF_VARIABLES[number], names, False))
@@ -169,6 +183,8 @@ class _Seen:
             self.deleted.update(names)
         elif op == "IMPORT_NAME":
             self.imports.update(names)
+        elif op == "MATCH_CLASS":
+            self.attributes.update(names)
         if "GLOBAL" in op or op in ("LOAD_NAME", "STORE_NAME", "DELETE_NAME"):
             self.global_names.update(names)
         if op in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -194,6 +210,7 @@ class _Seen:
         """Return the `CodeInfo`."""
         if "delattr" in self.global_names:
             self.deleted |= self.attributes
+        self.attributes |= _read_by_library(self)
         return CodeInfo(
             frozenset(self.global_names),
             frozenset(self.attributes),
@@ -205,6 +222,15 @@ class _Seen:
             asks(self.code),
             self.blind,
         )
+
+
+def _read_by_library(seen):
+    """Return what functions of the library that code mentions read in its stead."""
+    if seen.imports & _LOOKING:  # a local variable is the module
+        mentioned = seen.attributes
+    else:
+        mentioned = seen.global_names.union(*seen.attributes_of.values())
+    return {name for called in mentioned & _READ_BY.keys() for name in _READ_BY[called]}
 
 
 def strings_in(constant):

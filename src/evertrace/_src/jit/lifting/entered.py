@@ -20,7 +20,13 @@ from evertrace._src.extension import native
 from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.hooks import left_alone
 from evertrace._src.jit.lifting.parts import position_of
-from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_CLASS, dict_type, is_value
+from evertrace._src.jit.lifting.values import (
+    ABSENT,
+    OWN_TO_CLASS,
+    OWN_TO_MODULE,
+    dict_type,
+    is_value,
+)
 
 
 class Entered:
@@ -517,7 +523,8 @@ class Names(Ordered):
         """Return the names that count, and are there or were asked for."""
         if not self.whole:
             return list(self.names)
-        return [*self.names, *[k for k in self.obj if k not in self.names and k[:2] != "__"]]
+        others = [k for k in self.obj if k not in self.names and k not in OWN_TO_MODULE]
+        return [*self.names, *others]
 
     def contents(self):
         """Return what the names stand for; those that are not there are left out."""

@@ -34,12 +34,14 @@ from evertrace._src.jit.lifting.entered import (
 )
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.reached import Reached, plain_argument
-from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, nowhere
+from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, lift_annotations, nowhere
 from evertrace._src.jit.lifting.uses import uses_of_variable
-from evertrace._src.jit.lifting.values import ABSENT, weakly
+from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_MODULE, weakly
 
 _FUNCTION = types.FunctionType
-_INSPECTED = frozenset({"__closure__", "__defaults__", "__kwdefaults__", "cell_contents"})
+_INSPECTED = frozenset({
+    "__closure__", "__code__", "__defaults__", "__kwdefaults__", "cell_contents",
+})  # fmt: skip
 _CALLERS = frozenset({"_getframe", "currentframe", "f_back"})
 
 
@@ -218,7 +220,7 @@ class Functions:
         names = self.lifter.namespaces.of(namespace, at)
         mentioned = info.global_names
         if info.blind:  # `globals()["lr"]`, `eval(...)`: any name may be read
-            mentioned = mentioned | {k for k in namespace if k[:2] != "__"}
+            mentioned = mentioned | (frozenset(namespace) - OWN_TO_MODULE)
             self.lifter.namespaces.depend_on_order(names)
         uses_of = None if info.blind else functools.partial(_uses_in, fun.__code__)
         for name in sorted(mentioned):
@@ -245,6 +247,9 @@ class Functions:
                 value = getattr(fun, name)
                 if values.is_value(value):
                     self.graph.node(node, "attribute", name, path, "value", value)
+                return
+            if name not in entered.entry:
+                lift_annotations(self.lifter, fun, node)
                 return
             value = entered.entry[name]
             lifted = self.lifter.lift(value, self.graph.node(at, "key", name, path))

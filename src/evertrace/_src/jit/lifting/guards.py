@@ -23,6 +23,8 @@ from evertrace._src.jit.lifting.parts import layout, parts_of
 from evertrace._src.jit.lifting.values import (
     ABSENT,
     DATA,
+    OWN_TO_CLASS,
+    OWN_TO_MODULE,
     Weak,
     dict_type,
     length,
@@ -144,6 +146,10 @@ def _step_names(owner, key):
     return type.__getattribute__(owner, "__dict__")
 
 
+def _step_subclasses(cls, key):
+    return dict.fromkeys(type.__subclasses__(cls))
+
+
 def _step_module_names(module, key):
     return module.__dict__
 
@@ -188,7 +194,7 @@ STEPS = {
     "asarray": _step_asarray, "child": _step_child, "aux": _step_aux, "environ": _step_environ,
     "mapping": _step_mapping, "parts": _step_parts, "locked": _step_locked, "plain": _step_plain,
     "abc_token": _step_abc_token,
-    "class_names": _step_names, "module_names": _step_module_names,
+    "subclasses": _step_subclasses, "class_names": _step_names, "module_names": _step_module_names,
 }  # fmt: skip
 """How to get from the parent's value to a node's, by kind."""
 
@@ -198,12 +204,19 @@ def column(cls, name):
     return tuple([type.__getattribute__(c, "__dict__").get(name, ABSENT) for c in cls.__mro__[:-1]])
 
 
-_SPECIALS = frozenset({
-    "__getattr__", "__setattr__", "__delattr__", "__bool__", "__len__",
-    "__eq__", "__ne__", "__hash__", "__format__", "__str__", "__repr__", "__contains__",
-    "__iter__", "__call__", "__index__", "__float__", "__int__", "__enter__", "__array__",
-    "__jax_array__", "__missing__", "__class_getitem__", "__instancecheck__",
-})  # fmt: skip
+_METHODS = """
+new init del getattr setattr delattr dir repr str bytes format hash bool eq ne lt le gt ge
+call len length_hint getitem setitem delitem missing iter next reversed contains
+add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor
+radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor
+iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor
+neg pos abs invert complex int float index round trunc floor ceil fspath buffer
+enter exit aenter aexit await aiter anext get set delete set_name init_subclass
+instancecheck subclasscheck subclasshook class_getitem mro_entries match_args
+copy deepcopy replace reduce reduce_ex getstate setstate getnewargs getnewargs_ex
+array array_ufunc array_function array_interface array_priority jax_array
+"""
+_SPECIALS = frozenset(f"__{name}__" for name in _METHODS.split())
 """Methods that change what code means even where nothing has looked for them by name."""
 
 
@@ -328,13 +341,22 @@ def _check_dispatch(cls, want):
     return True
 
 
-def public_names(namespace):
-    """Return the names of a class or module in order, without those that Python gives it."""
-    return tuple([k for k in namespace if not k.startswith("__") and k != "_abc_impl"])
+def names_of_class(namespace):
+    """Return the names of a class in their order, without those that come and go by themselves."""
+    return tuple([k for k in namespace if k not in OWN_TO_CLASS])
+
+
+def names_of_module(namespace):
+    """Return the names of a module in their order, without those that Python gives it."""
+    return tuple([k for k in namespace if k not in OWN_TO_MODULE])
 
 
 def _check_order(value, want):
-    return public_names(value) == want
+    return names_of_class(value) == want
+
+
+def _check_names(value, want):
+    return names_of_module(value) == want
 
 
 def _check_entries(value, want):
@@ -389,7 +411,7 @@ CHECKS = {
     "keys": _check_keys, "members": _check_members, "code": _check_code,
     "dispatch": _check_dispatch, "bytes": _check_bytes,
     "scalar_bytes": _check_scalar_bytes, "lacks": _check_lacks,
-    "entries": _check_entries, "order": _check_order,
+    "entries": _check_entries, "names": _check_names, "order": _check_order,
     "subclass": _check_subclass, "content": _check_content, "equal": _check_equal,
 }  # fmt: skip
 """Whether a value is what the trace saw, by kind."""

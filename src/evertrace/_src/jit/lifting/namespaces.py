@@ -16,7 +16,7 @@ from evertrace._src.jit.lifting.impure import Intercept, depend_on_settings_of
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, nowhere
 from evertrace._src.jit.lifting.standins import identity_stand_ins, type_stand_in
-from evertrace._src.jit.lifting.values import ABSENT, weakly
+from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_MODULE, weakly
 
 _BUILTINS = vars(builtins)
 
@@ -105,7 +105,7 @@ class Namespaces:
         def claim(name):
             if name in module.__dict__ and name not in DESCRIPTIVE:
                 self.claim(names, name, prefix, self.lifter.spaces.uses_of)
-            elif name not in _BUILTINS and not name.startswith("__"):
+            elif name not in _BUILTINS and name not in OWN_TO_MODULE:
                 names.claim(name)  # it may be set
 
         if "__getattr__" in module.__dict__:
@@ -117,7 +117,7 @@ class Namespaces:
         def look_over(name):
             if name in WHOLE:
                 self.depend_on_order(names)
-                for each in guards.public_names(names.first):
+                for each in guards.names_of_module(names.first):
                     claim(each)
 
         self.lifter.spaces.add(look_over, WHOLE, nowhere())
@@ -170,9 +170,9 @@ class Namespaces:
 
     def depend_on_order(self, names):
         """Depend on all names of a namespace, and on their order."""
-        module, first = names.obj.get("__name__"), guards.public_names(names.first)
+        module, first = names.obj.get("__name__"), guards.names_of_module(names.first)
         path = f"the names of {module}"
-        self.graph.node(names.node, "mapping", "order", path, "order", first)
+        self.graph.node(names.node, "mapping", "names", path, "names", first)
 
     def close(self, catches, deleted):
         """Depend on what was not there, where the lack of it can have been caught.

@@ -4,11 +4,12 @@ import enum
 import sys
 
 from evertrace._src.jit.lifting import asking, guards
-from evertrace._src.jit.lifting.code import is_library_code
+from evertrace._src.jit.lifting.code import CLASSES, is_library_code
 from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.entered import Attributes, instance_dict
 from evertrace._src.jit.lifting.hooks import Hooks, StandIn, parts, placeholder
 from evertrace._src.jit.lifting.protocols import Lifting
+from evertrace._src.jit.lifting.spaces import nowhere
 from evertrace._src.jit.lifting.uses import is_called, reads_of_attribute, uses_of_attribute
 from evertrace._src.jit.lifting.values import ABSENT, OWN, is_value, weakly
 
@@ -35,6 +36,8 @@ class Objects:
             self.read, self.missing, self.read_of_made, self.by_id, self.identity.by_id
         )
         self.of_made = set()  # classes of objects that the trace has made
+        self._shown = False  # whether code looks through the classes of objects
+        self.lifter.spaces.add(self._show, (CLASSES,), nowhere())
         self.afters = lifter.recorder.callbacks.afters
 
     def enter(self, obj, node):
@@ -43,12 +46,21 @@ class Objects:
         node.check, node.want = class_check(cls)
         entered = self.identity.enter(Attributes(obj, node))
         self.lifter.classes.reach(cls)
+        if self._shown:
+            self.lifter.classes.lift(cls)
         hooked = self.hooks.add(cls, only_others=cls in self.eager)
         self.by_id[id(obj)] = entered  # first: other threads then read what was there
         entered.place({name: placeholder(entered, name) for name in entered.entry})
         if not hooked:
             self.lift_all(entered)
         return obj
+
+    def _show(self, name):
+        """Take over the classes of all objects: code goes through what is in them unseen."""
+        if name == CLASSES and not self._shown:
+            self._shown = True
+            for entered in list(self.by_id.values()):
+                self.lifter.classes.lift(entered.cls)
 
     # ------------------------------------------------------------ reads
 

@@ -4,6 +4,7 @@ Classes and modules that are known as values, and the attributes of functions: n
 there, so what is in them is put in place by name, before it can be read.
 """
 
+import contextlib
 import sys
 import threading
 import types
@@ -11,9 +12,13 @@ import types
 from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.guards import Node
 from evertrace._src.jit.lifting.uses import all_uses, uses_of_name
+from evertrace._src.jit.lifting.values import OWN_TO_CLASS
 
 DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
 """Names of what describes a class, module or function, which stay what they are."""
+
+_DESCRIBED = DESCRIPTIVE | {"__annotations__"}
+"""The same and what is made when it is read first: no namespace may have it yet."""
 
 WHOLE = frozenset({"__dict__"})
 """What code mentions that may go through all that is in a class, module or function."""
@@ -115,6 +120,17 @@ class Spaces:
             kept.clear()
 
 
+def lift_annotations(lifter, obj, node):
+    """Lift the annotations of a class or function, found at a node; they are a dict.
+
+    From Python 3.14 on they are made when they are read first, which may raise.
+    """
+    with contextlib.suppress(Exception):
+        path = f"{node.name}.__annotations__"
+        found = obj.__annotations__
+        lifter.lift(found, lifter.recorder.graph.node(node, "attribute", "__annotations__", path))
+
+
 def nowhere():
     """Return a node that no variant keeps."""
     node = Node(-1, None, "", None, "")
@@ -124,6 +140,6 @@ def nowhere():
 
 def _claim_in(claim, namespace, lacks, names):
     for name in sorted(names):
-        if name in namespace or name in DESCRIPTIVE or lacks.kind == "module_names":
+        if name in namespace or name in _DESCRIBED or lacks.kind == "module_names":
             claim(name)
-    lacks.want |= {n for n in names if n not in namespace and not n.startswith("__")}
+    lacks.want |= {n for n in names if n not in namespace and n not in OWN_TO_CLASS}

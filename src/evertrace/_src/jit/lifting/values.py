@@ -29,6 +29,13 @@ OWN_TO_CLASS = frozenset({
 })  # fmt: skip
 """What is in the dict of a class for CPython's sake, and hooks."""
 
+OWN_TO_MODULE = frozenset({
+    "__name__", "__qualname__", "__doc__", "__package__", "__loader__", "__spec__", "__file__",
+    "__cached__", "__path__", "__builtins__", "__warningregistry__", "__annotate__",
+    "__conditional_annotations__",
+})  # fmt: skip
+"""What is in the dict of a module for Python's sake."""
+
 
 class Weak(weakref.ref):
     """A weak reference of ours, told from those that are users' values."""

@@ -1,0 +1,329 @@
+"""What a class or function holds besides what is called: data under any name, and what it lacks."""
+
+import inspect
+import typing
+
+import pytest
+
+from tests.contract.compare import X, case
+
+pytestmark = pytest.mark.engine
+
+
+# ------------------------------------------------------------------- names with underscores
+
+
+@case(traces=2)
+def test_data_of_a_class_under_a_dunder_name(jit):
+    class A:
+        __config__ = {"k": 1}  # noqa: RUF012 - as users write it
+        __rate__ = 2
+
+    f = jit(lambda x: x * A.__config__["k"] + A.__rate__)
+    yield f(X)
+    A.__config__["k"] = 5
+    yield f(X)
+    A.__rate__ = 50
+    yield f(X)
+    A.__config__ = {"k": 1.5}
+    yield f(X)
+
+
+@case(traces=1)
+def test_data_of_a_class_under_a_dunder_name_is_written(jit):
+    class A:
+        __count__ = 0
+        __log__ = []  # noqa: RUF012 - as users write it
+
+    def step(x):
+        A.__count__ += 1
+        A.__log__.append(A.__count__)
+        return x * A.__count__
+
+    f = jit(step)
+    for _ in range(3):
+        yield f(X), A
+    A.__count__ = 50
+    yield f(X), A
+
+
+@case(traces=3)
+def test_dunder_name_that_a_class_lacks(jit):
+    class A:
+        pass
+
+    f = jit(lambda x: x * getattr(A, "__scale__", 1) + hasattr(A, "__offset__"))
+    yield f(X)
+    A.__scale__ = 50
+    yield f(X)
+    A.__offset__ = 1
+    yield f(X)
+
+
+@case(traces=3)
+def test_all_names_of_a_class_with_underscores(jit):
+    class A:
+        __a__ = 1
+
+    f = jit(lambda x: x * sum(type(v) is int for v in vars(A).values()))
+    yield f(X)
+    A.__b__ = 2
+    yield f(X)
+    A.c = 3
+    yield f(X)
+
+
+@case(traces=1)
+def test_global_under_a_dunder_name_by_way_of_globals(jit):
+    space = {"jit": jit, "__scale__": 2}
+    exec("f = jit(lambda x: x * globals()['__scale__'])", space)
+    yield space["f"](X)
+    space["__scale__"] = 3
+    yield space["f"](X)
+
+
+@case(at_most=3)
+def test_annotations(jit):
+    class A:
+        a: int
+
+    def helper(x: int):
+        return x
+
+    f = jit(lambda x: x * len(A.__annotations__) + len(helper.__annotations__))
+    yield f(X)
+    A.__annotations__["b"] = str
+    yield f(X)
+    helper.__annotations__["y"] = str
+    yield f(X)
+
+
+@case(traces=2)
+def test_slots_of_a_class(jit):
+    class A:
+        __slots__ = ["a", "b"]
+
+        def __init__(self):
+            self.a, self.b = 1, 2.0
+
+    a = A()
+    f = jit(lambda x: x * sum(getattr(a, name) for name in A.__slots__))
+    yield f(X)
+    A.__slots__.pop()
+    yield f(X)
+    a.a = 7
+    yield f(X)
+
+
+@case(traces=2)
+def test_order_of_a_pattern(jit):
+    class P:
+        __match_args__ = ("a", "b")
+
+        def __init__(self):
+            self.a, self.b = 1, 2.0
+
+    p = P()
+
+    def step(x):
+        match p:
+            case P(a, b):
+                return x * a - b
+
+    f = jit(step)
+    yield f(X)
+    P.__match_args__ = ("b", "a")
+    yield f(X)
+
+
+# ------------------------------------------------------------------- what was not there
+
+
+def asks_for_length(x, p):
+    return x * len(p)
+
+
+def adds(x, p):
+    return x + (p + 1)
+
+
+def adds_to_number(x, p):
+    return x + (1 + p)
+
+
+def subtracts_in_place(x, p):
+    p -= 1
+    return x + p
+
+
+def compares(x, p):
+    return x * (p < 1)
+
+
+def calls(x, p):
+    return x + p()
+
+
+def iterates(x, p):
+    return x + sum(p)
+
+
+def takes_an_item(x, p):
+    return x * p[0]
+
+
+def looks_in(x, p):
+    return x * (3 in p)
+
+
+def negates(x, p):
+    return x * -p
+
+
+def rounds(x, p):
+    return x * round(p)
+
+
+def unpacks(x, p):
+    return x * len({**p})
+
+
+ADDED = {
+    "__len__": (asks_for_length, lambda self: 2),
+    "__add__": (adds, lambda self, other: 5),
+    "__radd__": (adds_to_number, lambda self, other: 5),
+    "__isub__": (subtracts_in_place, lambda self, other: 5),
+    "__sub__": (subtracts_in_place, lambda self, other: 5),
+    "__lt__": (compares, lambda self, other: True),
+    "__call__": (calls, lambda self: 9),
+    "__iter__": (iterates, lambda self: iter((1, 2))),
+    "__getitem__": (takes_an_item, lambda self, key: 7),
+    "__contains__": (looks_in, lambda self, value: True),
+    "__neg__": (negates, lambda self: 3),
+    "__round__": (rounds, lambda self: 3),
+    "keys": (unpacks, lambda self: []),
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_method_that_an_operation_did_not_find(name):
+    helper, method = ADDED[name]
+
+    @case(traces=2)
+    def program(jit):
+        class P:
+            pass
+
+        p = P()
+
+        def step(x):
+            try:
+                return helper(x, p)
+            except TypeError:
+                return x
+
+        f = jit(step)
+        yield f(X)
+        setattr(P, name, method)
+        yield f(X)
+
+    program()
+
+
+# ------------------------------------------------------------------- looked at from outside
+
+
+@case(traces=3)
+def test_subclasses(jit):
+    class Base:
+        pass
+
+    class A(Base):
+        k = 2
+
+    f = jit(lambda x: x * sum(c.k for c in Base.__subclasses__()))
+    yield f(X)
+    A.k = 5
+    yield f(X)
+
+    class B(Base):
+        k = 100
+
+    yield f(X)
+    B.k = A.k = 3.0
+    yield f(X)
+
+
+@case(traces=3)
+def test_names_of_an_object_and_its_class(jit):
+    class A:
+        k = 1
+
+    a = A()
+    f = jit(lambda x: x * len([name for name in dir(a) if name[0] != "_"]))
+    yield f(X)
+    A.q = 4
+    yield f(X)
+    a.z = 4
+    yield f(X)
+
+
+@case(traces=2)
+def test_members_of_an_object(jit):
+    class A:
+        k = 1
+
+    a = A()
+
+    def step(x):
+        members = inspect.getmembers(a)
+        return x * sum(value for name, value in members if name[0] != "_")
+
+    f = jit(step)
+    yield f(X)
+    A.k = 4
+    yield f(X)
+    A.q = 4
+    yield f(X)
+
+
+@case(traces=1)
+def test_attribute_of_a_class_that_is_looked_up_statically(jit):
+    class A:
+        k = 1
+
+    a = A()
+    f = jit(lambda x: x * inspect.getattr_static(a, "k"))
+    yield f(X)
+    A.k = 4
+    yield f(X)
+
+
+@case(traces=2)
+def test_type_hints(jit):
+    class A:
+        a: int
+
+    f = jit(lambda x: x * len(typing.get_type_hints(A)))
+    yield f(X)
+    A.__annotations__["b"] = str
+    yield f(X)
+
+
+@case(traces=3)
+def test_code_of_a_function_that_nobody_calls(jit):
+    def helper(x):
+        return x
+
+    space = {"helper": helper}
+
+    def step(x):
+        return x * space["helper"].__code__.co_argcount
+
+    f = jit(step)
+    yield f(X)
+    space["helper"] = lambda x, y: x
+    yield f(X)
+    helper.__code__ = (lambda x, y, z: x).__code__
+    space["helper"] = helper
+    yield f(X)
