@@ -125,7 +125,7 @@ def test_trace_that_fails_draws_nothing():
 STATE_OF_GENERATORS = {
     "bit_generator": lambda: np.random.default_rng(0),
     "spawn": lambda: np.random.default_rng(0),
-    "shuffle": lambda: random.Random(0),
+    "shuffle": lambda: np.random.default_rng(0),
     "getstate": lambda: random.Random(0),
     "seed": lambda: np.random.RandomState(0),
     "__deepcopy__": lambda: random.Random(0),
@@ -335,3 +335,63 @@ def test_drawn_arrays_are_numpys(draw):
         assert ours.dtype == plain.dtype
         np.testing.assert_allclose(ours, plain, rtol=1e-15)
         assert type(z) is type(y) is ev.Array
+
+
+# ------------------------------------------------------------------------------- lists of draws
+
+
+def _shuffled(rng, s):
+    rng.shuffle(s.data)
+    return s.data
+
+
+def _shuffled_anew(rng, s):
+    order = [*range(4)]
+    rng.shuffle(order)
+    s.first = order[0]
+    return [s.data[-1], *order]
+
+
+LISTS = {
+    "sample": lambda rng, s: rng.sample(s.data, 2),
+    "sample of a range": lambda rng, s: rng.sample(range(100), s.k),
+    "choices": lambda rng, s: rng.choices(s.data, k=s.k),
+    "weighted": lambda rng, s: rng.choices(s.data, weights=[s.p, 1 - s.p, 1, 2], k=3),
+    "shuffle": _shuffled,
+    "shuffle of a new list": _shuffled_anew,
+}
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "global"])
+@pytest.mark.parametrize("what", LISTS)
+def test_a_list_of_draws_is_drawn_anew_at_each_call(what, kept):
+    @case(traces=2 if "range" in what or what == "choices" else 1)
+    def compared(jit):
+        random.seed(3)
+        s = Record(rng=random.Random(0), data=[1.0, 2.5, 4.0, 8.0], k=2, p=0.5, last=None)
+
+        def f(x):
+            s.last = [*LISTS[what](s.rng if kept else random, s)]
+            return x * s.last[0]
+
+        f = jit(f)
+        for i, k in enumerate((2, 2, 3, 2)):
+            s.k, s.p, s.data[0] = k, 0.2 * k, 0.5 + i
+            yield f(X), s.last, s.data, s.k
+        yield s.rng.random() if kept else random.random()
+
+    compared()
+
+
+def test_a_call_that_raises_has_shuffled_nothing():
+    s = Record(rng=random.Random(0), data=[1.0, 2.0, 3.0])
+    before = s.rng.getstate()
+
+    def f(x):
+        s.rng.shuffle(s.data)
+        raise KeyError(1)
+
+    with pytest.raises(KeyError):
+        ev.jit(f)(X)
+    assert s.data == [1.0, 2.0, 3.0]
+    assert s.rng.getstate() == before

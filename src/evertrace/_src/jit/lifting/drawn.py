@@ -17,7 +17,7 @@ _TOTAL = frozenset({
     operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.abs,
 })  # fmt: skip
 
-_OF_ANY_TYPE = frozenset({"choice", "choices", "sample"})
+_OF_ANY_TYPE = frozenset({"choice", "choices", "sample", "shuffle"})
 _OF_OPERANDS = frozenset({operator.getitem, operator.pow, pow})
 
 
@@ -52,7 +52,10 @@ def put_back_if_stopped(steps, slots):
 
 
 def _called(step):
-    return getattr(step.fn, "real", step.fn)  # of a function with keywords
+    fn = step.fn
+    while hasattr(fn, "real"):  # of a function with keywords, or that changes what it is given
+        fn = fn.real
+    return fn
 
 
 def _is_draw(fn):

@@ -14,12 +14,15 @@ from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.jit.lifting.code import is_library_code
-from evertrace._src.jit.lifting.impure_calls import Call, redraw
+from evertrace._src.jit.lifting.impure_calls import Call, redraw, shuffling
 
 _STATE = frozenset({
     "VERSION", "bit_generator", "gauss_next", "get_state", "getstate", "permuted", "seed",
     "set_state", "setstate", "shuffle", "spawn",
 })  # fmt: skip
+
+
+_shuffle = shuffling(redraw)
 
 
 class GeneratorStandIn:
@@ -40,18 +43,20 @@ class GeneratorStandIn:
         recorder = self._lifter.recorder
         if recorder is None or recorder.thread != threading.get_ident():
             return getattr(self._real, name)  # on other threads, and after its trace
+        if name == "shuffle" and type(self._real).__module__ == "random":
+            return functools.partial(self._draw, _shuffle, method, name)
         if name.startswith("_") or name in _STATE or not callable(method):
             raise self._refusal(name)
-        return functools.partial(self._draw, method, name)
+        return functools.partial(self._draw, redraw, method, name)
 
-    def _draw(self, method, name, /, *args, **kwargs):
+    def _draw(self, handle, method, name, /, *args, **kwargs):
         if "out" in kwargs:
             raise self._refusal(f"{name}(out=...)")
         caller = sys._getframe(1)
         while is_library_code(caller.f_code) and caller.f_back is not None:
             caller = caller.f_back
         shown = f"{self._node.name}.{name}"
-        return redraw(Call(self._lifter, shown, method, caller, (self._source, *args), kwargs))
+        return handle(Call(self._lifter, shown, method, caller, (self._source, *args), kwargs))
 
     def _refusal(self, name):
         return errors.user_error(

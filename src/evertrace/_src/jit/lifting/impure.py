@@ -241,7 +241,7 @@ def _rows_of_draws(module, generator):
     draws = _functions_but({*state.split(), "shuffle", "default_rng"})
     return (
         Row(module, "", shown, draws, generator.draw),
-        Row(module, "", shown, "shuffle", calls.refused(calls.FIX_DRAW)),
+        Row(module, "", shown, "shuffle", calls.shuffling(generator.draw)),
         Row(module, "", shown, state, calls.refused(calls.FIX_SYSTEM)),
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import io
+import operator
 import pickle
 import sys
 import threading
@@ -92,6 +93,7 @@ FIX_FILE = "do it outside, and pass in what was read or return what is to be wri
 FIX_SYSTEM = "do it outside of the function, before or after the call."
 FIX_ENTROPY = "pass in a seed or the bits, or draw from a key of `evertrace.random`."
 FIX_DRAW = "draw outside and pass in the result, or draw from a key of `evertrace.random`."
+FIX_SHUFFLE = "shuffle indices outside and pass them in, or use `evertrace.random.permutation`."
 FIX_CLOCK = "read the clock outside and pass in the result, or use the number `time.time()`."
 FIX_ENVIRON = "change the environment outside of the function."
 
@@ -164,6 +166,10 @@ def _redo(call):
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
         _demand(leaves, {int})  # it may be a size
         return recorder.late_array(fn, leaves, value, what), True
+    if type(value) is list and all(type(x) in SCALARS for x in value):
+        _demand((*call.args, *call.kwargs.values()), {int})  # it may be how many
+        whole = recorder.prologue.late(fn, leaves, value, what)
+        return [recorder.prologue.op(operator.getitem, whole, i) for i in range(len(value))], True
     if values.is_value(value) and value is not None and config.current().impurity == "error":
         late = recorder.prologue.late(fn, leaves, value, what)
         return StandIn(functools.partial(late_error, what), Late(late.slot)), True
@@ -202,6 +208,39 @@ def clock_unless_given(position):
         if len(call.args) > position and call.args[position] is not None:
             return given(timezone)(call)
         return clock(call)
+
+    return handle
+
+
+class Shuffled:
+    """What shuffles a list, as a function that gives another list."""
+
+    __slots__ = ("real",)
+
+    def __init__(self, real):
+        self.real = real
+
+    def __call__(self, *args):
+        *before, items = args
+        items = list(items)
+        self.real(*before, items)
+        return items
+
+
+def shuffling(draw):
+    """Return the handler of a function that shuffles, by the handler of one that draws.
+
+    A list of numbers then holds those that each call draws; where anything else comes to lie
+    decides what the program is, and is refused.
+    """
+
+    def handle(call):
+        items = call.args[-1] if call.args else None
+        if type(items) is not list or not all(type(x) is Host or type(x) in SCALARS for x in items):
+            refuse(call, FIX_SHUFFLE)
+            return call.run()
+        items[:] = draw(call._replace(real=Shuffled(call.real)))
+        return None
 
     return handle
 
