@@ -1,13 +1,17 @@
 """Items of lists, tuples and dicts by an index that changes each call: found by each call anew."""
 
 import collections
+import gc
 import math
 import random
+import weakref
 
+import numpy as np
 import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import lax
 from tests.contract.compare import Record, X, case, raised
 
 pytestmark = pytest.mark.engine
@@ -40,7 +44,7 @@ def state():
         marks=[1.5, MISSING, 2.5],
         nans=[1.0, math.nan],
         rows=[[1, 2], [3, 4], [5, 6]],
-        arrays=[X, X * 2],
+        objects=[Record(w=X), Record(w=X * 2)],
     )
 
 
@@ -217,12 +221,12 @@ def a_list(s, x):
     return x * s.rows[s.n % 3][1]
 
 
-def an_array(s, x):
-    return x * s.arrays[s.n % 2]
+def an_object(s, x):
+    return x * s.objects[s.n % 2].w
 
 
 @pytest.mark.parametrize(
-    ("step", "count"), [(of_a_class_of_its_own, 3), (a_nan, 2), (a_list, 3), (an_array, 2)],
+    ("step", "count"), [(of_a_class_of_its_own, 3), (a_nan, 2), (a_list, 3), (an_object, 2)],
     ids=lambda x: getattr(x, "__name__", ""),
 )  # fmt: skip
 def test_what_cannot_be_found_by_a_call_is_a_program_for_each_index(step, count):
@@ -300,3 +304,141 @@ def test_the_very_object_is_found(jit):
     s.marks[0] = 1
     run(X)
     yield s, s.kept is s.marks[s.n % 3]
+
+
+# ------------------------------------------------------------------------------- of arrays
+
+
+def layers():
+    return [X * i for i in range(5)]
+
+
+def at_an_index(s, x):
+    return x * s.items[s.n]
+
+
+def counted(s, x):
+    y = x * s.items[s.n % 5]
+    s.n += 1
+    return y
+
+
+def from_the_end(s, x):
+    return x * s.items[-s.n]
+
+
+def differentiated(s, x):
+    return ev.grad(lambda y: (y * s.items[s.n]).sum())(x)
+
+
+def batched(s, x):
+    return ev.vmap(lambda v: v * s.items[s.n])(x)
+
+
+def in_a_loop(s, x):
+    return lax.scan(lambda c, z: (c * s.items[s.n], z), x, x)
+
+
+def called_back(s, x):
+    y = s.items[s.n]
+    return ev.pure_callback(lambda v: np.asarray(v) * np.asarray(y), x, x)
+
+
+def two(s, x):
+    return x * s.items[s.n] + s.items[s.n] * s.items[4 - s.n]
+
+
+@pytest.mark.parametrize("kind", [list, tuple, collections.deque])
+@pytest.mark.parametrize(
+    "read",
+    [at_an_index, counted, from_the_end, differentiated, batched, in_a_loop, called_back, two],
+)
+def test_an_array_of_a_sequence_is_one_program_at_any_index(read, kind):
+    @case(traces=1)
+    def compared(jit):
+        s = Record(items=kind(layers()), n=0)
+        f = jit(lambda x: read(s, x))
+        for i in range(7):
+            s.n = i % 5
+            yield f(X), s.n
+        s.items = kind([X + i for i in range(5)])
+        yield f(X)
+
+    compared()
+
+
+@case(traces=1)
+def test_an_array_that_is_found_by_an_index_is_returned_and_kept_as_itself(jit):
+    s = Record(items=layers(), n=0, best=None)
+
+    def f(x):
+        s.best = s.items[s.n]
+        return s.items[s.n], x
+
+    f = jit(f)
+    for i in range(5):
+        s.n = i
+        found, _ = f(X)
+        yield found is s.items[i], s.best is found, s
+
+
+@pytest.mark.parametrize("other", ["best", "items[m]"])
+def test_an_array_that_is_found_by_an_index_may_be_another_by_its_path(other):
+    @case()
+    def compared(jit):
+        s = Record(items=layers(), n=0, m=2)
+        s.best = s.items[2]
+
+        def f(x):
+            same = s.best if other == "best" else s.items[s.m]
+            return x if s.items[s.n] is same else -x
+
+        f = jit(f)
+        for i in range(5):
+            s.n = i
+            yield f(X)
+        s.best, s.m = s.items[4], 4
+        yield f(X)
+
+    compared()
+
+
+@case(traces=4)  # a shape, another, other dtype, an index out of bounds
+def test_arrays_of_several_types_at_an_index(jit):
+    s = Record(items=[X, X[:2], X[:2] * 2, jnp.arange(3)], n=0)
+
+    def f(x):
+        try:
+            return x.sum() * s.items[s.n]
+        except IndexError:
+            return x
+
+    f = jit(f)
+    for i in (0, 1, 2, 3, 4, 5, 0, 1):
+        s.n = i
+        yield f(X)
+
+
+@case()
+def test_an_array_that_is_written_at_an_index(jit):
+    s = Record(items=layers(), n=0)
+
+    def f(x):
+        s.items[s.n] = x + s.items[s.n]
+        return s.items[s.n]
+
+    f = jit(f)
+    for i in range(7):
+        s.n = i % 5
+        yield f(X), s
+
+
+def test_a_program_keeps_no_array_that_it_was_traced_with():
+    s = Record(items=layers(), n=0)
+    f = ev.jit(lambda x: x * s.items[s.n])
+    f(X)
+    gone = [weakref.ref(x) for x in s.items]
+    s.items = [X, X]
+    f(X)
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * 5

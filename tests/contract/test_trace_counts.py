@@ -301,6 +301,14 @@ def index_of_arrays(s, x):
     return x * s.arrays[s.n % 3]
 
 
+def index_of_objects(s, x):
+    return x * s.objects[s.n % 3].w
+
+
+def index_of_numpy_arrays(s, x):
+    return x * s.numpy[s.n % 3]
+
+
 def index_of_an_array(s, x):
     return x * jnp.stack(s.arrays)[s.n % 3]
 
@@ -329,14 +337,17 @@ def set_in_a_new_array(s, x):
 @pytest.mark.parametrize(
     ("step", "count"),
     [
-        (index_of_arrays, 3), (index_of_an_array, 1), (type_by_another_name, MANY),
+        (index_of_arrays, 1), (index_of_an_array, 1), (index_of_objects, 3),
+        (index_of_numpy_arrays, 3), (type_by_another_name, MANY),
         (type_by_its_name, 1), (written_into_a_new_array, MANY), (set_in_a_new_array, 1),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )  # fmt: skip
 def test_what_the_tutorial_says_of_values_that_cost_a_program_each(step, count):
     def program(jit):
-        s, run = Record(n=0, arrays=[X + 1, X * 2, X * 3]), jit(step)
+        arrays = [X + 1, X * 2, X * 3]
+        objects, of_numpy = [Record(w=a) for a in arrays], [np.asarray(a) for a in arrays]
+        s, run = Record(n=0, arrays=arrays, objects=objects, numpy=of_numpy), jit(step)
         for _ in range(MANY):
             yield run(s, X)
             s.n += 1

@@ -144,7 +144,7 @@ class Cook:
         if kind is HostArray:
             return self._new.get(id(value)) or self._write_hostarray(value, where)
         if isinstance(value, Tracer):
-            return self.out(value, where)
+            return self._of_tracer(value, where)
         if kind in _NUMBERS:
             return Constant(number_as_array(value) if is_result else value)
         known = self.recorder.identity.known.get(id(value))
@@ -154,6 +154,13 @@ class Cook:
             return Constant(value)
         made = self._new.get(id(value)) or self.recorder.callbacks.recipe_of(value)
         return self._write(value, where, is_result) if made is None else made
+
+    def _of_tracer(self, value, where):
+        picked = self.recorder.inputs.picked.get(id(value))
+        if picked is None:
+            return self.out(value, where)
+        self.slots.add(picked.slot)
+        return Number(picked.slot)
 
     def _origin(self, value):
         """Return the node at which something was found; None where the call gives it away."""

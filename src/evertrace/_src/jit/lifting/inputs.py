@@ -1,15 +1,30 @@
 """What feeds the program of one trace at each call: values of nodes, and the prologue's numbers."""
 
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evertrace._src import dtypes
+from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.jit.lifting.guards import Node
 from evertrace._src.jit.lifting.host import Host, Prologue
 from evertrace._src.jit.lifting.hostprogram import value_of
+
+
+class Picked(NamedTuple):
+    """An array that each call finds in a container, at an index that the host computes.
+
+    Attributes:
+      tracer: the input that it is; array: what it is in the call that is traced.
+      index: the host's number; slot: of the prologue, for the array.
+    """
+
+    tracer: Any
+    array: Array
+    index: Host
+    slot: int
 
 
 class Inputs:
@@ -22,6 +37,7 @@ class Inputs:
       prologue: what computes Python's numbers.
       gathers: per input, the node or ``("slot", i)`` that feeds it.
       leaves: pairs (prologue slot, node) of host scalars.
+      picked: id of a tracer -> the `Picked` array that it is.
     """
 
     def __init__(self, root):
@@ -30,6 +46,7 @@ class Inputs:
         self.prologue.as_input = self._of_host
         self.gathers: list[Any] = []
         self.leaves: list[tuple[int, Node]] = []
+        self.picked: dict[int, Picked] = {}
         self._hosts: dict[int, Host] = {}
         self._of_slots: dict[tuple[int, Any], Any] = {}
 
@@ -45,6 +62,36 @@ class Inputs:
             host = self._hosts[node.index] = self.prologue.leaf(value)
             self.leaves.append((host.slot, node))
         return host
+
+    def pick(self, container, index, name):
+        """Return the input that is an array of ours in a container, at an index.
+
+        Args:
+          container: what stands for the container in the prologue.
+          index: the host's number.
+          name: for people.
+        """
+        prologue = self.prologue
+        found = prologue.hold(operator.getitem, container, index)
+        for known in self.picked.values():
+            if known.slot == found.slot:
+                return known.tracer
+        prologue.demand(type_of, found)
+        array = found.present
+        made = self.add(array.aval, ("slot", found.slot), name)
+        self.picked[id(made)] = Picked(made, array, index, found.slot)
+        return made
+
+    def settled(self, tracer):
+        """Return the array that an input was `picked` as, its index from now on a demand, or None.
+
+        Args:
+          tracer: the input, or anything else.
+        """
+        found = self.picked.get(id(tracer))
+        if found is not None:
+            operator.index(found.index)
+        return found and found.array
 
     def _of_host(self, host):
         """Return the weakly typed input by which a host scalar enters the program.
@@ -73,5 +120,12 @@ class Inputs:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        for kept in (self.gathers, self.leaves, self._hosts, self._of_slots):
+        for kept in (self.gathers, self.leaves, self.picked, self._hosts, self._of_slots):
             kept.clear()
+
+
+def type_of(x):
+    """Return what decides a program of an array: its shape, dtype and whether that is weak."""
+    if type(x) is not Array:
+        raise TypeError
+    return x.shape, str(x.dtype), x.aval.weak_type

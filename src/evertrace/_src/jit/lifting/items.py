@@ -2,13 +2,15 @@
 
 Python would ask the number for its value, and each value would be a program of its own. Where
 numbers and texts are in the container, the item is one of the host's instead: each call finds it in
-the container that it has, and what is depended on is its type.
+the container that it has, and what is depended on is its type. Where our arrays are in a sequence
+that the call has found, the item is an input of the program.
 """
 
 import collections
 import operator
 from typing import Any, NamedTuple
 
+from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting.entered import Container
 from evertrace._src.jit.lifting.host import SCALARS, Host, is_plain, op
@@ -28,7 +30,18 @@ def item(owner, index):
                 at = _at_entry(recorder, owner)
                 at = _made(index.prologue, owner, items) if at is None else at
                 return owner[index] if at is None else op(operator.getitem, at, index)
+            if type(owner) in _SEQUENCES:
+                return _array(recorder, owner, index)
     return owner[index]
+
+
+def _array(recorder, owner, index):
+    """Return ``owner[index]``, by an input of its own where the items were all arrays of ours."""
+    at = _at_entry(recorder, owner)
+    if at is None or not all(type(x) is Array for x in at.present):
+        return owner[index]
+    node = next((node for slot, node in recorder.inputs.leaves if slot == at.slot), None)
+    return recorder.inputs.pick(at, index, node and f"{node.name}[...]")
 
 
 def _at_entry(recorder, owner):

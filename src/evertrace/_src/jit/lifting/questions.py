@@ -48,6 +48,8 @@ class Questions:
 
     def same(self, a, b):
         """Return ``a is b`` of the values at entry, as a demand where another call may differ."""
+        if id(a) in self.inputs.picked or id(b) in self.inputs.picked:
+            return self._array(a) is self._array(b)
         x, y = self._entry(a), self._entry(b)
         of_number = is_host(a) or is_host(b)  # which may become any other, also a known NaN
         if type(x) is not type(y) or (a is b if of_number else not self._shows(x)):
@@ -61,6 +63,13 @@ class Questions:
             elif not any(found) or not values.same_value(a, b):
                 return a is b
         return self.inputs.prologue.demand(_is, self.at(a), self.at(b))
+
+    def _array(self, x):
+        """Return the array of the call that is traced that an input stands for."""
+        array = self.inputs.settled(x)
+        if array is not None:
+            return array
+        return next((k.obj for k in self.identity.known.values() if k.lifted is x), x)
 
     def id_of(self, x):
         """Return ``id(x)`` of the value at entry, as a demand where another call may differ."""

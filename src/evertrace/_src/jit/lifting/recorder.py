@@ -108,6 +108,10 @@ class Recorder:
         number = self.callbacks.constant_of(tracer)
         if number is not None:
             return number
+        array = self.inputs.settled(tracer)
+        if array is not None:
+            self.identity.depend_on(array)
+            return array
         demanded = self.inputs.demanded(tracer)
         if demanded is not None:
             return number_as_array(demanded)
@@ -159,8 +163,9 @@ class Recorder:
         Returns:
           The sharding or None, and whether the tracer is an input of this trace.
         """
+        array = self.inputs.settled(tracer)
         for found in self.identity.known.values():
-            if found.lifted is tracer and type(found.obj) is Array:
+            if type(found.obj) is Array and (found.lifted is tracer or found.obj is array):
                 name, sharding = f"{found.node.name}.sharding", found.obj.sharding
                 self.graph.node(found.node, "attribute", "sharding", name, "equal", sharding)
                 return getattr(found.obj, "_sharding", None), True
