@@ -420,6 +420,13 @@ def test_arrays_of_several_types_at_an_index(jit):
 
 
 @case()
+def test_an_array_at_an_index_of_a_list_that_is_given_away(jit):
+    f = jit(lambda x, n, items: (x * items[n], items[n] + 1), donate_argnums=2)
+    for n in (0, 1, 2, 1):
+        yield f(X, n, layers())
+
+
+@case()
 def test_an_array_that_is_written_at_an_index(jit):
     s = Record(items=layers(), n=0)
 

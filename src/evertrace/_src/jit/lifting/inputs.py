@@ -18,12 +18,12 @@ class Picked(NamedTuple):
 
     Attributes:
       tracer: the input that it is; array: what it is in the call that is traced.
-      index: the host's number; slot: of the prologue, for the array.
+      at: the host's number that is its index; slot: of the prologue, for the array.
     """
 
     tracer: Any
     array: Array
-    index: Host
+    at: Host
     slot: int
 
 
@@ -38,7 +38,10 @@ class Inputs:
       gathers: per input, the node or ``("slot", i)`` that feeds it.
       leaves: pairs (prologue slot, node) of host scalars.
       picked: id of a tracer -> the `Picked` array that it is.
+      gives: whether the call gives arrays away, of which none may be two inputs.
     """
+
+    gives = False
 
     def __init__(self, root):
         self.root = root
@@ -90,7 +93,7 @@ class Inputs:
         """
         found = self.picked.get(id(tracer))
         if found is not None:
-            operator.index(found.index)
+            operator.index(found.at)
         return found and found.array
 
     def _of_host(self, host):

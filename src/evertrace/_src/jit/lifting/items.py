@@ -38,7 +38,7 @@ def item(owner, index):
 def _array(recorder, owner, index):
     """Return ``owner[index]``, by an input of its own where the items were all arrays of ours."""
     at = _at_entry(recorder, owner)
-    if at is None or not all(type(x) is Array for x in at.present):
+    if at is None or recorder.inputs.gives or not all(type(x) is Array for x in at.present):
         return owner[index]
     node = next((node for slot, node in recorder.inputs.leaves if slot == at.slot), None)
     return recorder.inputs.pick(at, index, node and f"{node.name}[...]")
