@@ -7,6 +7,7 @@ together meets often enough.
 from tests.contract.families import (
     ambient,
     callbacks,
+    classes,
     containers,
     exact,
     memory,
@@ -19,6 +20,7 @@ from tests.contract.families import (
 FAMILIES = (
     *ambient.FAMILIES,
     *callbacks.FAMILIES,
+    *classes.FAMILIES,
     *containers.FAMILIES,
     *exact.FAMILIES,
     *memory.FAMILIES,
