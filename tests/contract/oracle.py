@@ -307,8 +307,10 @@ class _Run:
         ):
             self.refused.append(one_line(found[1]))
         else:
+            modules = (self.plain.module.__name__, self.jitted.module.__name__)
+            lasting = failed and self._cannot_go_back(before)  # what plain Python has lost again
             difference = difference or _difference_of_outcomes(
-                expected, found, (self.plain.module.__name__, self.jitted.module.__name__)
+                expected, found, modules, carried=not lasting
             )
             self.raised += [one_line(found[1])] if failed else []
         self.calls, self.traces = self.calls + event.is_call, self.traces + bool(traced)
@@ -344,7 +346,8 @@ def one_line(error):
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
-def _difference_of_outcomes(expected, found, modules):
+def _difference_of_outcomes(expected, found, modules, carried=True):
+    """Compare what two calls printed and raised, and what the errors carry."""
     (printed, error), (printed_too, error_too) = expected, found
     if error is None and error_too is None:
         if printed != printed_too:
@@ -354,7 +357,7 @@ def _difference_of_outcomes(expected, found, modules):
         raw = error_too is not None and (error is None or type(error) is not type(error_too))
         kind = RawError if raw and not is_refusal(error_too) else Difference
         return kind(f"raised {_shown(error_too)}, not {_shown(error)}")
-    if not _is_ours(error_too) and not isinstance(error, RecursionError):
+    if carried and not _is_ours(error_too) and not isinstance(error, RecursionError):
         return _difference_of_errors(error, error_too, modules)
     return None
 

@@ -40,8 +40,10 @@ def unwrap(x):
 
 
 def _is_wrapper(x):
-    ours = type(x) is types.FunctionType or type(x).__module__.startswith("evertrace")
-    return ours and hasattr(x, "__wrapped__")
+    if type(x) is types.FunctionType:
+        made_here = x.__code__.co_filename.startswith("<")  # by the program itself
+        return not made_here and hasattr(x, "__wrapped__")
+    return type(x).__module__.startswith("evertrace") and hasattr(x, "__wrapped__")
 
 
 def parts(x):
@@ -60,7 +62,7 @@ _LEAVES = {*ATOMS, np.ndarray, Array, types.CodeType, types.ModuleType}
 
 
 def _of_function(x):
-    if x.__module__.startswith("evertrace."):  # whose own caches are nobody's state
+    if (x.__module__ or "").startswith("evertrace."):  # whose own caches are nobody's state
         return [(".__qualname__", f"{x.__module__}.{x.__qualname__}")]
     cells = dict(zip(x.__code__.co_freevars, x.__closure__ or (), strict=True))
     return [
@@ -68,7 +70,7 @@ def _of_function(x):
         (".__defaults__", x.__defaults__),
         (".__kwdefaults__", x.__kwdefaults__),
         *((f" variable {name}", cell) for name, cell in cells.items()),
-        *((f".{name}", value) for name, value in vars(x).items() if name != "__wrapped__"),
+        *((f".{name}", value) for name, value in vars(x).items()),
     ]
 
 
@@ -105,6 +107,7 @@ READERS = {
     classmethod: _attributes_named("__func__"),
     property: _attributes_named("fget", "fset"),
     cached_property: _attributes_named("func"),  # on 3.11 it has a lock as well
+    type(lru_cache(len)): _attributes_named("__wrapped__"),  # what is in it shows nowhere
     slice: _attributes_named("start", "stop", "step"),
     range: _attributes_named("start", "stop", "step"),
     operator.itemgetter: _reduced,

@@ -327,3 +327,26 @@ def test_code_of_a_function_that_nobody_calls(jit):
     helper.__code__ = (lambda x, y, z: x).__code__
     space["helper"] = helper
     yield f(X)
+
+
+@case(at_most=3)
+def test_order_of_a_class_from_which_a_call_takes_and_gives_back(jit):
+    class A:
+        def go(self):
+            return 2
+
+        z = 3
+
+    a = A()
+
+    def step(x):
+        names = [name for name in vars(A) if name[0] != "_"]
+        if "go" in vars(A):
+            del A.go
+        A.go = lambda self: 5
+        return x * a.go() + len(names)
+
+    f = jit(step)
+    yield f(X)
+    yield f(X)
+    yield f(X)

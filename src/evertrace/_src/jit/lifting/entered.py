@@ -17,7 +17,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.extension import native
-from evertrace._src.jit.lifting.guards import namespace_of
+from evertrace._src.jit.lifting.guards import namespace_of, viewed
 from evertrace._src.jit.lifting.hooks import left_alone
 from evertrace._src.jit.lifting.parts import position_of
 from evertrace._src.jit.lifting.values import (
@@ -620,6 +620,10 @@ class ClassEntries(Ordered):
         for name, value in contents.items():
             if now.get(name, ABSENT) is not value:
                 type.__setattr__(self.obj, name, value)
+        if list(self.contents()) != list(contents):  # one was deleted and set again
+            own = viewed(type.__getattribute__(self.obj, "__dict__"))
+            for name in contents:
+                own[name] = own.pop(name)
 
 
 class Fields(Entered):
