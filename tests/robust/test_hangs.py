@@ -1,11 +1,14 @@
 """Small inputs do not ask for endless work: depth and size are looked at first."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace.export import symbolic_shape
 from evertrace.scipy import linalg, special
 
 
@@ -61,6 +64,55 @@ def test_inverse_of_a_large_pascal_matrix():
     assert whole[0, 0] == 255
     assert whole[0, 1] == -255 * 254 / 2
     assert whole[254, 254] == 1
+
+
+LONG = {
+    "letters": lambda: symbolic_shape("a" * 10**6),
+    "sizes": lambda: symbolic_shape("a," * 10**6),
+    "terms": lambda: symbolic_shape("+".join(f"a{i}" for i in range(10**5))),
+    "specs": lambda: ev.export.symbolic_args_specs((jnp.ones(3),), "a," * 10**6),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_texts_of_sizes_are_as_long_as_somebody_writes_them(name):
+    with pytest.raises(ValueError, match=r"and so on: it has [\d,]+ characters\.\n  at "):
+        LONG[name]()
+
+
+SIZE, *OTHERS = symbolic_shape("a, b, c, d")
+LARGE = {
+    "a product of sums": (
+        lambda: symbolic_shape("*".join(f"(a{i}+1)" for i in range(30))),
+        "2,048 terms or factors",
+    ),
+    "a power in a text": (lambda: symbolic_shape("(a+b+c+d+e)^16"), "2,475 terms or factors"),
+    "a power": (lambda: SIZE**1_000_000, "1,000,000 terms or factors"),
+    "a long number": (lambda: SIZE * 10**5000, "multiples beyond 64 bits"),
+    "quotients of quotients": (
+        lambda: functools.reduce(lambda x, y: x // 2 + y, [SIZE, *OTHERS] * 50),
+        "more than 100 functions of functions",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_sizes_are_no_larger_than_somebody_means(name):
+    make, has = LARGE[name]
+    with pytest.raises(ValueError, match=f"symbolic sizes: an expression has {has}"):
+        make()
+
+
+def test_constraints_of_sizes_are_as_many_as_somebody_writes():
+    with pytest.raises(ValueError, match="SymbolicScope: 10,000 constraints"):
+        symbolic_shape("a", constraints=["a >= 1"] * 10_000)
+
+
+def test_sizes_below_these_limits_are_exact():
+    (a, b) = symbolic_shape("a, b")
+    assert (a + 1) ** 40 == (a + 1) ** 20 * (a + 1) ** 20
+    assert str(a**100 * 2**62) == f"{2**62}*a^100"
+    assert functools.reduce(lambda x, y: x // 2 + y, [a, b] * 30) >= 1
 
 
 @pytest.mark.parametrize("make", [linalg.pascal, linalg.invpascal])

@@ -50,6 +50,11 @@ Terms = dict[Monomial, int]
 
 ONE: Monomial = ()
 
+_MOST_TERMS = 2000
+_MOST_NESTED = 100
+_LARGEST_COEFFICIENT = 2**63
+"""Expressions beyond these take Python longer than anybody waits, or are no sizes of arrays."""
+
 
 # ---------------------------------------------------------------- order, as JAX prints expressions
 
@@ -131,6 +136,8 @@ def _sum(pairs: Iterable[tuple[Monomial, int]]) -> Terms:
 def make(scope, pairs: Iterable[tuple[Monomial, int]]) -> Any:
     """Return the expression with these terms, or the number that it is."""
     terms = scope.rewritten(_sum(pairs))
+    if any(abs(c) > _LARGEST_COEFFICIENT for m, c in terms.items() if m):
+        raise too_large("multiples beyond 64 bits")
     if not terms:
         return 0
     if len(terms) == 1 and ONE in terms:
@@ -159,17 +166,44 @@ def _one_scope(a, b, what):
     return scope
 
 
+def check_terms(count):
+    """Raise if an expression of so many terms is asked for."""
+    if count > _MOST_TERMS:
+        raise too_large(f"{count:,} terms or factors")
+
+
+def too_large(has):
+    """Build the error for an expression that nobody means."""
+    return errors.user_error(
+        ValueError,
+        f"symbolic sizes: an expression has {has}.",
+        fix=f"use simpler sizes: up to {_MOST_TERMS:,} terms, {_MOST_NESTED} functions of "
+        "functions, numbers of 64 bits.",
+        anchor="symbolic-shapes",
+    )
+
+
+def _depth(x):
+    """Return how many functions of functions an expression has."""
+    if type(x) is not Dim:
+        return 0
+    factors = [f for monomial in x.terms for f, _ in monomial if f.fn]
+    return max((1 + max(map(_depth, f.args)) for f in factors), default=0)
+
+
 def add(a, b) -> Any:
     """Return the sum of expressions or numbers."""
     scope = _one_scope(a, b, "+")
+    check_terms(len(terms_of(a)) + len(terms_of(b)))
     return make(scope, [*terms_of(a).items(), *terms_of(b).items()])
 
 
 def multiply(a, b) -> Any:
     """Return the product of expressions or numbers."""
     scope = _one_scope(a, b, "*")
-    others = terms_of(b).items()
-    return make(scope, [(_product(m, n), c * d) for m, c in terms_of(a).items() for n, d in others])
+    terms, others = terms_of(a).items(), terms_of(b).items()
+    check_terms(len(terms) * len(others))
+    return make(scope, [(_product(m, n), c * d) for m, c in terms for n, d in others])
 
 
 def _divided(a, b):
@@ -230,6 +264,8 @@ def mod(a, b):
 
 
 def _applied(scope, fn, a, b):
+    if max(_depth(a), _depth(b)) >= _MOST_NESTED:
+        raise too_large(f"more than {_MOST_NESTED} functions of functions")
     return make(scope, [(((Factor(fn, "", (a, b)), 1),), 1)])
 
 
@@ -385,6 +421,7 @@ class Dim:
     def __pow__(self, power):
         if not isinstance(power, int) or power < 0:
             return self.__jax_array__() ** power
+        check_terms(power)
         out = 1
         for _ in range(power):
             out = self * out

@@ -17,6 +17,7 @@ _TOKEN = re.compile(r"\s*(?:(\d+)|([^\W\d]\w*)|(\.\.\.|\*\*|>=|<=|==|.))", re.DO
 _FUNCTIONS = (FLOORDIV, MOD, MAX, MIN)
 _END = "the end"
 _MOST_NESTED = 50
+_MOST_CHARACTERS = 10_000
 
 ELLIPSIS, PLACEHOLDER = "...", "_"
 
@@ -31,6 +32,13 @@ class Parser:
     """
 
     def __init__(self, text: str, scope, what: str):
+        if len(text) > _MOST_CHARACTERS:
+            raise errors.user_error(
+                ValueError,
+                f"{what} {text[:50]!r} and so on: it has {len(text):,} characters.",
+                fix=f"write texts of up to {_MOST_CHARACTERS:,} characters.",
+                anchor="symbolic-shapes",
+            )
         self.text, self.scope, self.what = text, scope, what
         self.tokens, place = [], 0
         stripped = text.rstrip()

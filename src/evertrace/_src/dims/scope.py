@@ -29,6 +29,7 @@ from evertrace._src.support import set_module
 public = set_module("evertrace.export")
 
 _MOST_REWRITES = 1000
+_MOST_CONSTRAINTS = 500
 
 LARGEST = 2**30 - 1
 """Variables go up to here: indices of arrays twice as long are 32-bit integers, too."""
@@ -64,6 +65,13 @@ class SymbolicScope:
                 ValueError,
                 f"SymbolicScope: constraints is the text {constraints!r}.",
                 fix="give a sequence of texts, `constraints=('b >= 4',)`.",
+                anchor="symbolic-shapes",
+            )
+        if len(constraints) > _MOST_CONSTRAINTS:
+            raise errors.user_error(
+                ValueError,
+                f"SymbolicScope: {len(constraints):,} constraints.",
+                fix=f"declare what the program needs, in up to {_MOST_CONSTRAINTS:,}.",
                 anchor="symbolic-shapes",
             )
         self.least = least
