@@ -33,6 +33,10 @@ JOINED_AT_MOST = 0.9
 MOST_REFUSED = 64
 """How many kernels that are not worth it are looked at."""
 
+MOST_WRITTEN = 100_000
+"""How many instructions of a program are written to find its best kernels; then those that are
+written first will do. It takes a second, and no program waits longer for what it may gain."""
+
 MOST_TRIES = 16
 """How often a kernel is divided until it is left."""
 
@@ -259,11 +263,13 @@ class _Division:
       stored: what other equations or kernels read; `waiting` are those that are not yet looked at,
         the last ones first.
       refused: how many kernels were not worth it.
+      written: how many instructions were written to find them.
       reasons: why equations are left to the tape, by their first results.
     """
 
     def __init__(self, eqns, outputs, is_worth):
         self.is_worth, self.refused, self.reasons = is_worth, 0, {}
+        self.written = 0
         self.bodies = Bodies(_can_be)
         self.makers = {}
         for eqn in eqns:
@@ -335,14 +341,21 @@ class _Division:
     def _plan(self, roots):
         """Return the plan of a kernel, written twice if it turns out that it should keep values."""
         group = Group(_Makers(self.makers, self.stored, roots, self.bodies), roots, self.levels)
-        written = Kernel(group)
-        written.whole()
+        written = self._written(group)
         group.kept, group.lanes = written.wanted(), written.lanes()
         if group.kept or group.lanes != LANES:
-            written = Kernel(group)
-            written.whole()
+            written = self._written(group)
         variables = [*roots, *[x for x, _ in written.inputs]]
         return _Plan(group, written, cost(written.work, variables))
+
+    def _written(self, group):
+        """Return a kernel of a group, as it is written first."""
+        kernel = Kernel(group)
+        try:
+            kernel.whole()
+        finally:
+            self.written += max(kernel.written, kernel.computations)
+        return kernel
 
     def _plan_one(self, root):
         """Return the plan of a kernel of one root, after others have been found if need be.
@@ -374,6 +387,8 @@ class _Division:
             return None
         self.reason = "a kernel would not pay"
         for _, other in heapq.nsmallest(MOST_NEIGHBOURS, self.waiting):
+            if self.written > MOST_WRITTEN:
+                break
             if other not in plan.group.roots and other in self.makers and other not in done:
                 plan = self._joined(plan, other) or plan
         group, written, ns = plan
