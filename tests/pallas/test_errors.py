@@ -70,6 +70,10 @@ def stores_in_a_loop(x_ref, o_ref):
     lax.fori_loop(0, 2, lambda i, c: (x_ref.__setitem__(0, 2.0), c)[1], 0)
 
 
+def takes_nothing():
+    return 0
+
+
 def call(kernel=copy, out_shape=X, **options):
     """Return a function that calls a kernel with ten numbers."""
     return lambda: pl.pallas_call(kernel, out_shape=out_shape, **options)(X)
@@ -171,6 +175,43 @@ CASES = {
         mapped(lambda i: i, (0,)), ValueError,
         "pallas_call: 0 is no size of a dimension of the blocks of args[0].",
         "use ints from 1 on, None, or `pl.Element(size)`.",
+    ),
+    "a spec that is none": (
+        call(in_specs=[5]), TypeError,
+        "pallas_call: the spec of args[0] is a int.",
+        "give `pl.BlockSpec(block_shape, index_map)`, or None for all of the array.",
+    ),
+    "an index map that is no function": (
+        call(in_specs=[pl.BlockSpec((5,), 5)]), TypeError,
+        "pallas_call: the index map of args[0] is a int.",
+        "give a function of the indices of the grid",
+    ),
+    "an index map of fewer indices": (
+        call(grid=2, in_specs=[pl.BlockSpec((5,), takes_nothing)]), TypeError,
+        "copy: takes_nothing() takes 0 positional arguments but 1 was given. It was called as "
+        "copy(f32[10]).",
+        "call it as",
+    ),
+    "a kernel of fewer refs": (
+        call(takes_nothing), TypeError,
+        "takes_nothing: takes_nothing() takes 0 positional arguments but 2 were given. It was "
+        "called as takes_nothing(f32[10]).",
+        "call it as",
+    ),
+    "a grid of many axes": (
+        call(grid=(1,) * 500), ValueError,
+        "pallas_call: a grid of 500 axes; there may be 32.",
+        "put axes together into one",
+    ),
+    "an alias that is no number": (
+        call(input_output_aliases={"x": 0}), ValueError,
+        "pallas_call: `input_output_aliases` has x: 0, but there are 1 inputs and 1 outputs.",
+        "name an input and an output of one type, by their numbers.",
+    ),
+    "memory of no shape": (
+        lambda: pl.HOST(3, "float32"), TypeError,
+        "ShapedArray: a shape is a tuple of ints, got 3 ('int' object is not iterable).",
+        "pass the sizes as they are in `x.shape`.",
     ),
     "a block of elements that does not fit": (
         mapped(lambda i: i, (pl.Element(11),)), ValueError,

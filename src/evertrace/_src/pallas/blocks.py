@@ -13,7 +13,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Jaxpr, Var
 from evertrace._src.core.tracer import EVAL, set_trace
 from evertrace._src.ops.convert import convert
-from evertrace._src.pallas.specs import Blocked, Element, Squeezed
+from evertrace._src.pallas.specs import Blocked, BlockSpec, Element, Squeezed
 from evertrace._src.transforms.batching import Axis, batch_flat
 from evertrace._src.transforms.staging import inline, restage, stage
 
@@ -149,6 +149,20 @@ def blocks_of(name, aval, spec, grid):
       spec: its `BlockSpec`.
       grid: sizes of the grid.
     """
+    if not isinstance(spec, BlockSpec):
+        raise errors.user_error(
+            TypeError,
+            f"pallas_call: the spec of {name} is a {type(spec).__name__}.",
+            fix="give `pl.BlockSpec(block_shape, index_map)`, or None for all of the array.",
+            anchor="kernel-specs",
+        )
+    if spec.index_map is not None and not callable(spec.index_map):
+        raise errors.user_error(
+            TypeError,
+            f"pallas_call: the index map of {name} is a {type(spec.index_map).__name__}.",
+            fix="give a function of the indices of the grid, such as `lambda i: (i, 0)`.",
+            anchor="kernel-specs",
+        )
     shape = spec.block_shape
     if shape is None:
         return _resolved(name, aval, _whole(aval), spec.index_map, grid)

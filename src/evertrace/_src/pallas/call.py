@@ -13,6 +13,7 @@ from evertrace._src.control.call import jit_p
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import NamedAxis
 from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.doors import door
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.pallas import blocks, program
 from evertrace._src.pallas.kernel import memory_aval, trace
@@ -194,7 +195,7 @@ def pallas_call(
         return run(args)
 
     call.__name__ = call.__qualname__ = plan.name
-    return jit(call)
+    return jit(door(call))
 
 
 def _out_types(out_shape):
@@ -280,7 +281,7 @@ class _Plan:
 
     def _check_aliases(self, ins, outs):
         for i, o in self.aliases.items():
-            if not (0 <= i < len(ins) and 0 <= o < len(outs)):
+            if not (type(i) is type(o) is int and 0 <= i < len(ins) and 0 <= o < len(outs)):
                 wrong = f"there are {len(ins)} inputs and {len(outs)} outputs"
             elif ins[i].aval != outs[o].aval:
                 given, wanted = ins[i].aval.str_short(), outs[o].aval.str_short()

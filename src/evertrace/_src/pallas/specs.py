@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from evertrace._src import errors
-from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.aval import ShapedArray, ShapeDtypeStruct
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.pallas")
 
+
+MOST_AXES = 32
+"""Of a grid: each is a loop around the kernel, and its index an argument of all index maps."""
 
 # ------------------------------------------------------------------------ dimensions of blocks
 
@@ -144,7 +147,7 @@ class MemorySpace(enum.Enum):
     HOST = "host"
 
     def __call__(self, shape: Any, dtype: Any) -> MemoryRef:
-        return MemoryRef(ShapedArray(tuple(shape), dtype), self)
+        return MemoryRef(ShapeDtypeStruct(shape, dtype), self)
 
     def __str__(self) -> str:
         return self.value
@@ -270,6 +273,13 @@ class GridSpec:
                     fix="pass ints; a grid whose size is a traced value is not built.",
                     anchor="kernel-grid",
                 )
+        if len(pairs) > MOST_AXES:
+            raise errors.user_error(
+                ValueError,
+                f"pallas_call: a grid of {len(pairs)} axes; there may be {MOST_AXES}.",
+                fix="put axes together into one, and divide its index in the index maps.",
+                anchor="kernel-grid",
+            )
         return tuple(int(size) for _, size in pairs), tuple(name for name, _ in pairs)
 
 
