@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import re
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -173,3 +175,41 @@ def test_bfloat16_comes_back_from_a_file(tmp_path):
     found = jnp.load(tmp_path / "x.npy")
     assert found.dtype == jnp.bfloat16
     np.testing.assert_array_equal(found, x)
+
+
+def _header(shape):
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+@pytest.mark.parametrize(
+    ("contents", "error", "text"),
+    [
+        (np.array([{}], object), ValueError, "load: Object arrays cannot be loaded"),
+        (b"\x93NUMPY\x01\x00", ValueError, "load: EOF: reading array header length"),
+        (_header("(3000000000000,)"), MemoryError, "load: Unable to allocate 10.9 TiB"),
+    ],
+    ids=["objects", "damaged", "huge"],
+)
+def test_what_is_wrong_with_a_member_of_an_archive_is_said_when_it_is_asked_for(
+    tmp_path, contents, error, text
+):
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive, archive.open("a.npy", "w") as file:
+        if isinstance(contents, bytes):
+            file.write(contents)
+        else:
+            np.lib.format.write_array(file, contents)
+    with (
+        jnp.load(tmp_path / "x.npz") as found,
+        pytest.raises(error, match=re.escape(text)) as caught,
+    ):
+        found["a"]
+    assert "test_array.py" in str(caught.value)
+
+
+def test_an_array_that_was_never_made_is_refused():
+    # Indexing one read what was not there, and ended the process.
+    made = ev.Array.__new__(ev.Array)
+    for use in (lambda: made[0], lambda: made + 1, lambda: made.at[0].set(1), lambda: int(made)):
+        with pytest.raises((AttributeError, TypeError)):
+            use()

@@ -183,10 +183,11 @@ assert model == {{"n": 2}}
     ("before", "left", "act"),
     [
         ("", 20, "starts"),
+        ("ev.config.update('num_cpu_devices', 64)", 3000, "starts"),
         ("ev.devices()", 300, "compiles a program"),
         ("ev.jit(jnp.cos, engine='xla')(1.0)", 20, "compiles a program"),
     ],
-    ids=["start", "first", "next"],
+    ids=["start", "devices", "first", "next"],
 )
 def test_xla_is_refused_where_its_threads_have_no_room(run_python, before, left, act):
     found = run_python(ROOM.format(before=before, left=left))

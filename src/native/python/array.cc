@@ -137,6 +137,13 @@ int set_host(PyObject* object, PyObject* value, void*) {
   return 0;
 }
 
+// What was made without `array_init` has an aval that is of no array, which every path asks for.
+PyObject* array_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* made = type->tp_alloc(type, 0);
+  if (made != nullptr) as_array(made)->aval = Py_NewRef(Py_None);
+  return made;
+}
+
 int array_init(PyObject* object, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"aval", "host", "buffer", "device", "committed", nullptr};
   PyObject *aval, *host = nullptr, *buffer = nullptr, *device = nullptr;
@@ -282,7 +289,7 @@ PyGetSetDef array_getset[] = {
 const PyType_Slot array_slots[] = {
     {Py_tp_doc, const_cast<char*>("The fields of an array.")},
     {Py_tp_init, as_slot<array_init>()},
-    {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
+    {Py_tp_new, as_slot<array_new>()},
     {Py_tp_dealloc, reinterpret_cast<void*>(array_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(array_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(array_clear)},

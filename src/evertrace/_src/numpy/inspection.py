@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dims, dtypes
+from evertrace._src import dims, doors, dtypes
 from evertrace._src.arrays.interop import type_of_number
 from evertrace._src.dtypes import kinds
 from evertrace._src.lax.dot import PrecisionLike
@@ -215,7 +215,13 @@ class _Archive(collections.abc.Mapping):
         self._found = found
 
     def __getitem__(self, name):
-        found = self._found[name]
+        try:
+            found = self._found[name]
+        except Exception as error:  # each is read, and may fail, when it is asked for
+            made = doors.worded(error, "load", (name,), {})
+            if made is None:
+                raise
+            raise made from None
         return _read(found) if isinstance(found, np.ndarray) else found
 
     def __iter__(self):

@@ -296,7 +296,7 @@ def _configured_count() -> int:
 
 def _open_cpu(count: int) -> Client:
     """Pull the levers that work only now, then start a CPU client with so many devices."""
-    room.check_client()
+    room.check_client(count)
     if count > 1:
         # Each device of a running collective holds a thread of XLA's pool while it waits for the
         # others. With fewer threads than waiting devices of all programs in flight they wait for

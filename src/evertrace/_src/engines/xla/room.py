@@ -15,15 +15,16 @@ except ImportError:  # no POSIX: nothing limits it
     resource = None
 
 CLIENT = 128 << 20  # bytes for each processor: its threads' stacks
+DEVICE = 72 << 20  # bytes for each device beyond the first: likewise, with eight threads
 FIRST = 512 << 20  # bytes for each processor: their arenas, and the threads that compile
 NEXT = 64 << 20
 
 _started = False  # whether a program has been compiled or loaded
 
 
-def check_client() -> None:
-    """Raise if there is no room for the client of the CPU."""
-    _check(CLIENT * _processors(), "starts")
+def check_client(devices: int) -> None:
+    """Raise if there is no room for the client of the CPU with so many devices."""
+    _check(CLIENT * _processors() + DEVICE * (devices - 1), "starts")
 
 
 def check_program() -> None:
