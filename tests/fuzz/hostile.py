@@ -37,7 +37,7 @@ class Raising:
         return self._ask("index", 1)
 
     def __iter__(self):
-        return self._ask("iter", iter([1.0, 2.0, 3.0]))
+        return self._ask("iter", iter([0.0, 1.0, 2.0]))
 
     def __bool__(self):
         return self._ask("bool", True)
