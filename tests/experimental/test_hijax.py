@@ -1,6 +1,7 @@
 """Primitives that a class describes: each transformation asks the rule that there is for it."""
 
-from typing import NamedTuple
+import dataclasses
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -318,3 +319,142 @@ def test_what_is_missing_is_named(run, text):
         run()
     assert str(caught.value).startswith(text)
     assert "Fix: " in str(caught.value)
+
+
+# ------------------------------------------------------------------------ types above arrays
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaled:
+    """Integers and a scale for each row."""
+
+    values: Any
+    scale: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class ScaledType(hijax.HiType):
+    shape: tuple
+
+    def lo_ty(self):
+        shapes = (self.shape, jnp.int8), (self.shape[:-1], jnp.float32)
+        return [ev.core.ShapedArray(*facts) for facts in shapes]
+
+    def lower_val(self, value):
+        return [value.values, value.scale]
+
+    def raise_val(self, values, scale):
+        return Scaled(values, scale)
+
+    def to_tangent_aval(self):
+        return ev.core.ShapedArray(self.shape, jnp.float32)
+
+    def __str__(self):
+        return f"scaled{list(self.shape)}"
+
+
+hijax.register_hitype(Scaled, lambda x: ScaledType(x.values.shape))
+
+
+class Scale(hijax.VJPHiPrimitive):
+    def __init__(self, aval):
+        self.in_avals, self.out_aval, self.params = (aval,), ScaledType(aval.shape), {}
+        super().__init__()
+
+    def expand(self, x):
+        scale = jnp.max(jnp.abs(x), -1) / 127
+        return Scaled(jnp.round(x / scale[..., None]).astype(jnp.int8), scale)
+
+    def vjp_fwd(self, nzs_in, x):
+        return self(x), None
+
+    def vjp_bwd_retval(self, _, ct):
+        return (ct,)
+
+
+class Times(hijax.VJPHiPrimitive):
+    """The product of an array and scaled integers, with twice its gradient."""
+
+    def __init__(self, aval, scaled):
+        self.in_avals, self.params = (aval, scaled), {}
+        self.out_aval = ev.core.ShapedArray(scaled.shape, jnp.float32)
+        super().__init__()
+
+    def expand(self, x, scaled):
+        return x * scaled.values * scaled.scale[..., None]
+
+    def vjp_fwd(self, nzs_in, x, scaled):
+        assert nzs_in == (True, False)
+        return self(x, scaled), scaled
+
+    def vjp_bwd_retval(self, scaled, ct):
+        return 2 * ct * scaled.values * scaled.scale[..., None], ct
+
+
+def scale(x):
+    return Scale(ev.typeof(x))(x)
+
+
+def times(x, scaled):
+    return Times(ev.typeof(x), ev.typeof(scaled))(x, scaled)
+
+
+ROWS = np.float32([[127, -127, 0], [254, 2, -2]])
+
+
+@pytest.mark.parametrize("how", [lambda fun: fun, ev.jit], ids=["eager", "jit"])
+def test_values_above_arrays_come_and_go(how):
+    made = how(scale)(ROWS)
+    assert type(made) is Scaled
+    assert ev.typeof(made) == ScaledType((2, 3))
+    assert jnp.array_equal(made.scale, [1, 2])
+    assert jnp.array_equal(how(times)(jnp.ones((2, 3)), made), ROWS)
+    assert jnp.array_equal(how(lambda x: times(x, scale(ROWS)))(jnp.ones((2, 3))), ROWS)
+
+
+def test_values_above_arrays_are_mapped_scanned_and_carried():
+    many = ev.vmap(scale, out_axes=hijax.MappingSpec())(jnp.stack([ROWS, 2 * ROWS]))
+    assert ev.typeof(many) == ScaledType((2, 2, 3))
+    ones = jnp.ones((2, 3))
+    doubled = ev.vmap(times, in_axes=(None, hijax.MappingSpec()))(ones, many)
+    assert jnp.array_equal(doubled, [ROWS, 2 * ROWS])
+
+    def step(kept, scaled):
+        return scale(times(ones, kept) + times(ones, scaled)), times(ones, kept)
+
+    last, outs = ev.lax.scan(step, scale(ROWS), many)
+    assert jnp.array_equal(times(ones, last), 4 * ROWS)
+    assert jnp.array_equal(outs, [ROWS, 2 * ROWS])
+
+
+@pytest.mark.parametrize("around", [lambda fun: fun, ev.jit, ev.vmap], ids=["", "jit", "vmap"])
+def test_gradients_beside_values_above_arrays_are_those_of_the_rule(around):
+    scaled = scale(ROWS)
+    gradient = around(ev.grad(lambda x: jnp.sum(times(x, scaled))))
+    x = jnp.ones((1, 2, 3) if around is ev.vmap else (2, 3))
+    assert jnp.array_equal(gradient(x).reshape(2, 3), 2 * ROWS)
+    batched = ev.grad(lambda xs: jnp.sum(ev.vmap(lambda x: times(x, scaled))(xs)))
+    assert jnp.array_equal(batched(jnp.ones((4, 2, 3)))[1], 2 * ROWS)
+
+
+def test_values_above_arrays_are_divided_by_specs_of_their_own():
+    class Rows(hijax.HiPspec):
+        def to_lo(self):
+            return ev.P("rows"), ev.P("rows")
+
+    mesh = ev.make_mesh((1,), ("rows",))
+    made = ev.shard_map(scale, mesh=mesh, in_specs=ev.P("rows"), out_specs=Rows())(ROWS)
+    back = ev.shard_map(times, mesh=mesh, in_specs=(ev.P("rows"), Rows()), out_specs=ev.P("rows"))
+    assert jnp.array_equal(back(jnp.ones((2, 3)), made), ROWS)
+
+
+def test_derivatives_do_not_go_through_values_above_arrays():
+    said = "Scale: derivatives do not go through values of types above arrays"
+    with pytest.raises(NotImplementedError, match=said):
+        ev.grad(lambda x: jnp.sum(times(jnp.ones((2, 3)), scale(x))))(ROWS)
+
+
+def test_an_argument_of_another_type_above_arrays_is_refused():
+    prim = Times(ev.typeof(jnp.ones(3)), ScaledType((3,)))
+    with pytest.raises(TypeError, match=r"got \S*, scaled\[2, 3\]"):
+        prim(jnp.ones(3), scale(ROWS))

@@ -8,7 +8,9 @@ from evertrace._src.core.aval import ShapedArray as ShapedArray
 from evertrace._src.experimental.hijax import QDD as QDD
 from evertrace._src.experimental.hijax import AvalMutableQDD as AvalMutableQDD
 from evertrace._src.experimental.hijax import AvalQDD as AvalQDD
+from evertrace._src.experimental.hijax import HiPspec as HiPspec
 from evertrace._src.experimental.hijax import HiType as HiType
+from evertrace._src.experimental.hijax import MappingSpec as MappingSpec
 from evertrace._src.experimental.hijax import MutableHiType as MutableHiType
 from evertrace._src.experimental.hijax import aval_method as aval_method
 from evertrace._src.experimental.hijax import aval_property as aval_property
@@ -25,8 +27,9 @@ from evertrace._src.experimental.hiprimitives import vjp_from_lin as vjp_from_li
 from evertrace._src.ref.ref import AbstractRef as AbstractRef
 
 __all__ = [
-    "QDD", "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiType",
-    "MutableHiType", "ShapedArray", "VJPHiPrimitive", "Zero", "aval_method", "aval_property",
-    "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "jvp_from_lin",
-    "linearize_from_jvp", "register_hitype", "vjp_from_jvp", "vjp_from_lin",
+    "QDD", "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive",
+    "HiPspec", "HiType", "MappingSpec", "MutableHiType", "ShapedArray", "VJPHiPrimitive",
+    "Zero", "aval_method", "aval_property", "control_flow_allowed_effects", "instantiate_zeros",
+    "is_undefined_primal", "jvp_from_lin", "linearize_from_jvp", "register_hitype",
+    "vjp_from_jvp", "vjp_from_lin",
 ]  # fmt: skip

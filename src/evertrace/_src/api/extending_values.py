@@ -267,6 +267,9 @@ class AbstractValue(metaclass=_AnyAval):
     """
 
 
+types_above: dict[type, Any] = {}
+"""Classes of values above arrays -> function that returns the type of one."""
+
 foreign[np.ndarray] = np.asarray
 
 canonicalize_dtype_handlers = pytype_aval_mappings = foreign

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from evertrace._src import config, errors
 from evertrace._src.api.arguments import check_callable
+from evertrace._src.api.extending_values import types_above
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import aval_of
@@ -143,6 +144,8 @@ def typeof(x: Any) -> Any:
     """
     if isinstance(x, Cell):
         return x.aval
+    if type(x) in types_above:
+        return types_above[type(x)](x)
     aval, sharding = aval_of(x, "typeof"), None
     if type(x) is Array or (isinstance(x, Tracer) and config.current().mesh is not None):
         sharding, _ = sharding_behind(x)

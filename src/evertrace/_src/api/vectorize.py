@@ -321,7 +321,7 @@ def _result(where, pair, dim, size):
                 anchor="vmap-axes",
             )
         return as_array(value)
-    rank = value.aval.ndim + (have is None)
+    rank, dim = value.aval.ndim + (have is None), operator.index(dim)
     if not -rank <= dim < rank:
         raise errors.user_error(
             ValueError,

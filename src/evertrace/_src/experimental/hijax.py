@@ -1,16 +1,16 @@
 """Classes from which libraries derive types and primitives of their own above arrays.
 
 JAX calls such types "hi": their values are put together of arrays, and operations on them are
-lowered to operations on those. Here a class can be derived and an object of it made, so that
-libraries which offer them as an option can be imported; no transformation follows such values. For
-primitives on trees of arrays see `hiprimitives`.
+lowered to operations on those. Here they are trees, whose structure is their type; values that can
+be written to are not followed. For their primitives see `hiprimitives`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from evertrace._src.api.extending_values import AbstractValue
+from evertrace._src import tree
+from evertrace._src.api.extending_values import AbstractValue, types_above
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.hijax")
@@ -18,13 +18,80 @@ public = set_module("evertrace.experimental.hijax")
 
 @public
 class HiType(AbstractValue):
-    """Base of the types of a library's own values.
+    """Base of the types of a library's own values, which are put together of arrays.
+
+    A class defines `lo_ty`, which returns the types of the arrays, ``lower_val(value)``, which
+    returns these, and ``raise_val(*arrays)``, which makes a value of them. What tangents of such
+    values are, `to_tangent_aval`, is not asked: see `register_hitype`.
 
     Example:
       >>> from evertrace.experimental import hijax
       >>> issubclass(hijax.MutableHiType, hijax.HiType)
       True
     """
+
+    def lo_ty(self) -> Any:
+        """Return the types of the arrays, a list."""
+        raise NotImplementedError
+
+    def lower_val(self, value: Any) -> Any:
+        """Return the arrays that a value is put together of, a list."""
+        raise NotImplementedError
+
+    def raise_val(self, *arrays: Any) -> Any:
+        """Return the value that is put together of arrays."""
+        raise NotImplementedError
+
+
+class Lowered:
+    """A value of a type above arrays as a node, whose leaves are its arrays."""
+
+    __slots__ = ("arrays", "type")
+
+    def __init__(self, kind, arrays):
+        self.type, self.arrays = kind, list(arrays)
+
+
+tree.register_pytree_node(
+    Lowered, lambda x: (x.arrays, x.type), lambda kind, arrays: kind.raise_val(*arrays)
+)
+
+
+@public
+class MappingSpec:
+    """Base of what says how `vmap` maps values of a type above arrays, for `in_axes`.
+
+    Differs from JAX: each of a value's arrays is mapped along its first axis, whatever `dec_rank`
+    and `inc_rank` of the type say.
+
+    Example:
+      >>> from evertrace.experimental import hijax
+      >>> ev.vmap(lambda x: 2 * x, in_axes=hijax.MappingSpec())(jnp.arange(2))
+      Array([0, 2], dtype=int32)
+    """
+
+    def __index__(self) -> int:
+        return 0
+
+
+@public
+class HiPspec:
+    """Base of the specs by which `shard_map` divides values of a type above arrays.
+
+    A class defines ``to_lo()``, which returns the spec of each of a value's arrays.
+
+    Example:
+      >>> from evertrace.experimental import hijax
+      >>> class Rows(hijax.HiPspec):
+      ...     def to_lo(self):
+      ...         return (ev.P("x"), ev.P("x"))
+      >>> Rows().to_lo()
+      (P('x',), P('x',))
+    """
+
+    def to_lo(self) -> Any:
+        """Return a tuple with the spec of each array."""
+        raise NotImplementedError
 
 
 @public
@@ -110,16 +177,107 @@ class aval_property:
 
 @public
 def register_hitype(cls: Any, typeof: Any) -> None:
-    """Note the type of a library's values; nothing of ours asks for it.
+    """Make a class one of values above arrays.
+
+    Such values are trees whose leaves are the arrays that `lower_val` of their type returns, and
+    whose structure is the type: so they are arguments and results of jitted functions, carries and
+    items of loops, and `typeof` returns their types. A `VJPHiPrimitive` takes and returns them.
 
     Args:
       cls: the class of the values.
-      typeof: function that returns the type of one.
+      typeof: function that returns the `HiType` of one.
+
+    Differs from JAX: in a jitted function a value is what it is outside, with its attributes.
+    Derivatives do not go through such values, whose tangents may be of another type (the dense
+    ones of quantized arrays): a primitive that is asked for one raises NotImplementedError.
 
     Example:
       >>> from evertrace.experimental import hijax
-      >>> hijax.register_hitype(complex, lambda z: hijax.HiType())
+      >>> class Pair:
+      ...     def __init__(self, a, b):
+      ...         self.a, self.b = a, b
+      >>> class PairType(hijax.HiType):
+      ...     def lo_ty(self):
+      ...         return [ev.core.ShapedArray((), jnp.float32)] * 2
+      ...
+      ...     def lower_val(self, pair):
+      ...         return [pair.a, pair.b]
+      ...
+      ...     def raise_val(self, a, b):
+      ...         return Pair(a, b)
+      >>> kind = PairType()
+      >>> hijax.register_hitype(Pair, lambda pair: kind)
+      >>> swapped = ev.jit(lambda pair: Pair(pair.b, pair.a))(Pair(1.0, 2.0))
+      >>> float(swapped.a), ev.typeof(swapped) is kind
+      (2.0, True)
     """
+    types_above[cls] = typeof
+
+    def flatten(value):
+        kind = typeof(value)
+        return kind.lower_val(value), kind
+
+    tree.register_pytree_node(cls, flatten, lambda kind, arrays: kind.raise_val(*arrays))
+
+
+# ------------------------------------------------------------------------ values as nodes
+
+
+def is_above(x):
+    """Whether a value is of a registered class."""
+    return type(x) in types_above
+
+
+def lowered(values):
+    """Return a tree with the values of types above arrays as nodes of their arrays."""
+
+    def one(x):
+        if not is_above(x):
+            return x
+        kind = types_above[type(x)](x)
+        return Lowered(kind, kind.lower_val(x))
+
+    return tree.map(one, values, is_leaf=is_above)
+
+
+def lowered_types(types):
+    """Return a tree of types with those above arrays as nodes of the types of their arrays."""
+
+    def one(x):
+        return Lowered(x, x.lo_ty()) if isinstance(x, HiType) else x
+
+    return tree.map(one, types, is_leaf=is_type)
+
+
+def is_type(x):
+    """Whether a type is one above arrays."""
+    return isinstance(x, HiType)
+
+
+def places_above(types):
+    """Return the positions of the leaves that are arrays of values above arrays."""
+    found, at = set(), 0
+    for x in tree.leaves(types, is_type):
+        count = len(x.lo_ty()) if is_type(x) else 1
+        found.update(range(at, at + count) if is_type(x) else ())
+        at += count
+    return found
+
+
+def lowered_like(types, values):
+    """Return what a rule returns for values of `types`, those above arrays as nodes of arrays.
+
+    A declared type says how a value is lowered. What stands for a derivative of one is left out.
+    """
+    if not places_above(types):
+        return values
+
+    def one(kind, x):
+        if not is_type(kind):
+            return x
+        return Lowered(kind, kind.lower_val(x) if is_above(x) else [None] * len(kind.lo_ty()))
+
+    return tree.map(one, types, values, is_leaf=is_type)
 
 
 class _EffectTypes:

@@ -11,6 +11,7 @@ from typing import Any
 from evertrace._src import errors, tree
 from evertrace._src.api.autodiff import linear_transpose, linearize
 from evertrace._src.api.extending import Zero, instantiate_zeros
+from evertrace._src.api.extending_values import types_above
 from evertrace._src.api.lowerings import lower_fun, register_lowering
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_operand
@@ -19,6 +20,14 @@ from evertrace._src.control.custom_vjp import without_numbers
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.core.rules import is_linear
+from evertrace._src.experimental.hijax import (
+    is_above,
+    is_type,
+    lowered,
+    lowered_like,
+    lowered_types,
+    places_above,
+)
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.support import set_module
@@ -115,8 +124,11 @@ class VJPHiPrimitive(HiPrimitive):
                     fix="set `in_avals`, `out_aval` and `params` before `super().__init__()`.",
                     anchor="extend",
                 )
-        self.in_avals_flat, self.in_tree = tree.flatten(tuple(self.in_avals))
-        self.out_avals_flat, self.out_tree = tree.flatten(self.out_aval)
+        self.in_avals = tuple(self.in_avals)
+        self.in_avals_flat, self.in_tree = tree.flatten(lowered_types(self.in_avals))
+        self.out_avals_flat, self.out_tree = tree.flatten(lowered_types(self.out_aval))
+        self.above = places_above(self.in_avals)
+        self.returns_above = bool(places_above(self.out_aval))
         for name, value in self.params.items():
             setattr(self, name, value)
         types = (*self.in_avals_flat, *self.out_avals_flat, self.in_tree, self.out_tree)
@@ -124,11 +136,11 @@ class VJPHiPrimitive(HiPrimitive):
 
     def __call__(self, *args: Any) -> Any:
         """Apply the operation to trees of arrays of the types in `in_avals`."""
-        leaves, in_tree = tree.flatten(args)
+        leaves, in_tree = tree.flatten(lowered(args))
         operands = [as_operand(x, self.name) for x in leaves]
         given = [(x.aval.shape, x.aval.dtype) for x in operands]
         if in_tree != self.in_tree or given != [(a.shape, a.dtype) for a in self.in_avals_flat]:
-            shown = ", ".join(str(tree.map(_type_text, x)) for x in args)
+            shown = ", ".join(str(tree.map(_type_text, x, is_leaf=is_above)) for x in args)
             raise errors.user_error(
                 TypeError,
                 f"{self.name}: it was made for arguments of types {self.in_avals}, got {shown}.",
@@ -169,8 +181,18 @@ class VJPHiPrimitive(HiPrimitive):
     def _arguments(self, leaves):
         return tree.unflatten(self.in_tree, leaves)
 
+    def _marks(self, is_active):
+        """Return whether each argument is differentiated, in the containers of their types."""
+        rest = iter(is_active)
+
+        def mark(kind):
+            return any([next(rest) for _ in kind.lo_ty()]) if is_type(kind) else next(rest)
+
+        return tree.map(mark, self.in_avals, is_leaf=is_type)
+
     def _flat(self, rule, value, treedef):
         """Return the leaves of what a rule returns, None where it is zero."""
+        value = lowered_like(self.in_avals if treedef is self.in_tree else self.out_aval, value)
         leaves, found = tree.flatten(value, lambda x: x is None)
         if found != treedef:
             try:  # None in the place of a tree
@@ -187,6 +209,8 @@ class VJPHiPrimitive(HiPrimitive):
 
 
 def _type_text(x):
+    if is_above(x):
+        return str(types_above[type(x)](x))
     return as_operand(x, "VJPHiPrimitive").aval.str_short()
 
 
@@ -220,6 +244,7 @@ def _checked(prim, rule, out):
 
 
 def _jvp(primals, tangents, *, _prim):
+    _check_differentiable(_prim, tangents)
     rule = _prim.rule("jvp")
     if rule is None:
         raise _prim._missing("jvp", "what its derivative in forward mode is")
@@ -228,10 +253,23 @@ def _jvp(primals, tangents, *, _prim):
     return _checked(_prim, "jvp", out), _prim._flat("jvp", tangent, _prim.out_tree)
 
 
+def _check_differentiable(prim, tangents):
+    """Raise where a derivative would go through a value of a type above arrays."""
+    active = any(t is not None and i in prim.above for i, t in enumerate(tangents))
+    if active or (prim.returns_above and any(t is not None for t in tangents)):
+        raise errors.user_error(
+            NotImplementedError,
+            f"{prim.name}: derivatives do not go through values of types above arrays.",
+            fix="differentiate a function that has only arrays between its argument and result.",
+            anchor="extend",
+        )
+
+
 def _linearize(primals, tangents, *, _prim):
+    _check_differentiable(_prim, tangents)
     args = _prim._arguments(as_arrays(primals))
     is_active = tuple(t is not None for t in tangents)
-    nzs_in = _prim._arguments(is_active)
+    nzs_in = _prim._marks(is_active)
     forward = _prim.rule("vjp_fwd")
     if forward is None or _is(forward, _vjp_fwd_from_lin):
         rule = _prim.rule("lin")
@@ -263,7 +301,7 @@ def _by_lin(prim, nzs_in, primals, tangents):
 
 
 def _batch(axis, operands, dims, *, _prim):
-    rule = _prim.rule("batch")
+    rule = None if _prim.above or _prim.returns_above else _prim.rule("batch")
     if rule is not None:
         args, in_dims = _prim._arguments(as_arrays(operands)), _prim._arguments(dims)
         out, out_dims = rule(axis, args, in_dims)
@@ -312,7 +350,7 @@ def _apply(*operands, _prim, residuals, is_active):
     primals, _, tangents = _split(operands, residuals, is_active)
     rule = _prim.rule("lin")
     if rule is not None and not _is(rule, _lin_from_jvp):
-        _, found = _by_lin(_prim, _prim._arguments(is_active), primals, tangents)
+        _, found = _by_lin(_prim, _prim._marks(is_active), primals, tangents)
     else:
         _, found = _jvp(primals, tangents, _prim=_prim)
     zeros = [Zero(a.to_tangent_aval()).instantiate() for a in _prim.out_avals_flat]
@@ -385,7 +423,10 @@ def _sum(a, b):
 
 
 class _Batched(VJPHiPrimitive):
-    """An operation for a batch, the examples along the first dimension, by its vectorised rules."""
+    """An operation for a batch, the examples along the first dimension, by its vectorised rules.
+
+    Its arguments and results are those of the operation without their containers.
+    """
 
     inner: Any
     axis: Any
@@ -396,8 +437,8 @@ class _Batched(VJPHiPrimitive):
             return aval.update(shape=(axis.size, *aval.shape))
 
         pairs = zip(inner.in_avals_flat, is_batched, strict=True)
-        self.in_avals = inner._arguments([batched(a) if b else a for a, b in pairs])
-        self.out_aval = tree.map(batched, inner.out_aval)
+        self.in_avals = tuple([batched(a) if b else a for a, b in pairs])
+        self.out_aval = list(map(batched, inner.out_avals_flat))
         self.params = {"inner": inner, "axis": axis, "is_batched": is_batched}
         super().__init__()
         self.name = inner.name
@@ -416,55 +457,64 @@ class _Batched(VJPHiPrimitive):
     def _axes(self):
         return [0 if b else None for b in self.is_batched]
 
+    def _flat_out(self, rule, out):
+        return _checked(self.inner, rule, out)
+
     def expand(self, *args):
         def one(xs):
-            return self.inner.expand(*self._arguments(xs))
+            return self._flat_out("expand", self.inner.expand(*self.inner._arguments(xs)))
 
-        return self._map(one, tree.leaves(args), in_axes=(self._axes(),))
+        return self._map(one, list(args), in_axes=(self._axes(),))
 
     def jvp(self, primals, tangents):
-        xs, ts = tree.leaves(primals), tree.leaves(tangents)
-        is_zero = [type(t) is Zero for t in ts]
+        is_zero = [type(t) is Zero for t in tangents]
 
         def one(xs, given):
             given = iter(given)
             pairs = zip(is_zero, self.inner.in_avals_flat, strict=True)
             ts = [Zero(a.to_tangent_aval()) if z else next(given) for z, a in pairs]
-            out, tangent = self.inner.jvp(self._arguments(xs), self._arguments(ts))
-            return out, tree.map(instantiate_zeros, tangent)
+            arguments = self.inner._arguments
+            out, tangent = self.inner.jvp(arguments(xs), arguments(ts))
+            return self._flat_out("jvp", out), self._flat_tangent(tangent)
 
         axes = [a for a, z in zip(self._axes(), is_zero, strict=True) if not z]
-        given = [t for t, z in zip(ts, is_zero, strict=True) if not z]
-        return self._map(one, xs, given, in_axes=(self._axes(), axes))
+        given = [t for t, z in zip(tangents, is_zero, strict=True) if not z]
+        return self._map(one, list(primals), given, in_axes=(self._axes(), axes))
+
+    def _flat_tangent(self, tangent):
+        return tree.leaves(tree.map(instantiate_zeros, tangent))
 
     def vjp_fwd(self, nzs_in, *args):
-        def one(xs):
-            return self.inner.vjp_fwd(nzs_in, *self._arguments(xs))
-
-        return self._map(one, tree.leaves(args), in_axes=(self._axes(),))
+        return self._forward("vjp_fwd", nzs_in, args)
 
     def lin(self, nzs_in, *args):
-        def one(xs):
-            return self.inner.lin(nzs_in, *self._arguments(xs))
+        return self._forward("lin", nzs_in, args)
 
-        return self._map(one, tree.leaves(args), in_axes=(self._axes(),))
+    def _forward(self, rule, nzs_in, args):
+        def one(xs):
+            marks = self.inner._marks(nzs_in)
+            out, residuals = getattr(self.inner, rule)(marks, *self.inner._arguments(xs))
+            return self._flat_out(rule, out), residuals
+
+        return self._map(one, list(args), in_axes=(self._axes(),))
 
     def linearized(self, residuals, *tangents):
-        ts = [instantiate_zeros(t) for t in tree.leaves(tangents)]
+        ts = [instantiate_zeros(t) for t in tangents]
 
         def one(residuals, ts):
-            found = self.inner.linearized(residuals, *self._arguments(ts))
-            return tree.map(instantiate_zeros, found)
+            found = self.inner.linearized(residuals, *self.inner._arguments(ts))
+            return self._flat_tangent(found)
 
         return self._map(one, residuals, ts, in_axes=(0, self._axes()))
 
     def vjp_bwd_retval(self, residuals, ct):
         def one(residuals, ct):
+            ct = tree.unflatten(self.inner.out_tree, ct)
             return _cotangents(self.inner, residuals, ct, [True] * len(self.is_batched))
 
-        ct = tree.map(instantiate_zeros, ct)
+        ct = [instantiate_zeros(x) for x in ct]
         found = self._map(one, residuals, ct, in_axes=(0, 0))
-        return self._arguments(
+        return tuple(
             [
                 x if b or x is None else x.sum(0)  # the examples' cotangents of what they share
                 for x, b in zip(found, self.is_batched, strict=True)

@@ -140,7 +140,7 @@ def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
             return [as_operand(x, where) for x in outs]
 
         outs, varying = _over_axes(call, call.axes, of_parts, parts, [_names(s) for s in specs])
-        found = tree.flatten_axes(f"{where} out_specs", out_tree, out_specs)
+        found = _of_arrays(tree.flatten_axes(f"{where} out_specs", out_tree, out_specs))
         whole = [
             _join(call, x, names, _checked_spec(call, "out_specs", spec), i)
             for i, (x, names, spec) in enumerate(zip(outs, varying, found, strict=True))
@@ -176,8 +176,26 @@ def _specs_of_arguments(call, in_specs, treedef, leaves):
     in_specs = tuple(in_specs) if isinstance(in_specs, list) else in_specs
     if not isinstance(in_specs, tuple):
         in_specs = (in_specs,) * len(treedef.children())
-    specs = tree.flatten_axes(f"{call.where} in_specs", treedef, in_specs)
+    specs = _of_arrays(tree.flatten_axes(f"{call.where} in_specs", treedef, in_specs))
     return [_checked_spec(call, "in_specs", spec) for spec in specs]
+
+
+def _of_arrays(specs):
+    """Return the specs of leaves, in the place of those of values above arrays theirs.
+
+    Such a spec stands there once for each of the arrays that a value is put together of.
+    """
+    found, parts = [], iter(())
+    for spec in specs:
+        if not hasattr(spec, "to_lo"):
+            found.append(spec)
+            continue
+        part = next(parts, None)
+        if part is None:
+            parts = iter(spec.to_lo())
+            part = next(parts)
+        found.append(part)
+    return found
 
 
 def _spec_of_array(call, x):
