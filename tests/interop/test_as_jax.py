@@ -100,6 +100,20 @@ PROGRAMS = {
         assert jax._src.xla_bridge._backends is not None
         assert jax._src.core.Tracer is ev.core.Tracer
     """,
+    "primitives are described by private modules as JAX's tutorial does": """
+        import evertrace as ev
+        ev.as_jax()
+        from jax._src import api
+        from jax._src.lax import lax
+        from jax._src.lib.mlir.dialects import hlo
+        from jax.extend import core
+        from jax.interpreters import mlir
+        multiply_add_p = core.Primitive("multiply_add")
+        multiply_add_p.def_abstract_eval(lambda x, y, z: x)
+        rule = lambda ctx, x, y, z: [hlo.AddOp(hlo.MulOp(x, y), z).result]
+        mlir.register_lowering(multiply_add_p, rule, platform="cpu")
+        assert api.jit(multiply_add_p.bind)(2.0, 3.0, lax.full_like(1.0, 4)) == 10
+    """,
     "every private name that is lent is there": """
         import evertrace as ev, importlib
         ev.as_jax()

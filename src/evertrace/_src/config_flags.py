@@ -10,18 +10,34 @@ app: Any = LazyModule("absl.app")
 flags: Any = LazyModule("absl.flags")
 
 OF_JAX: dict[str, Any] = {
+    "auto_pcast": True,
+    "captured_constants_report_frames": 0,
     "captured_constants_warn_bytes": 2_000_000_000,
     "compiler_enable_remat_pass": True,
+    "cpu_enable_async_dispatch": True,
+    "custom_vjp3": False,
     "exec_time_optimization_effort": 0.0,
     "include_full_tracebacks_in_locations": True,
     "log_checkpoint_residuals": False,
     "memory_fitting_effort": 0.0,
+    "memory_fitting_level": "O2",
+    "mutable_array_checks": True,
     "optimization_level": "UNKNOWN",
+    "pallas_verbose_errors": False,
+    "persistent_cache_enable_xla_caches": "xla_gpu_per_fusion_autotune_cache_dir",
     "pprint_use_color": True,
     "raise_persistent_cache_errors": False,
+    "refs_to_pins": False,
+    "remat3": False,
+    "scan3": False,
+    "share_binary_between_hosts": False,
     "softmax_custom_jvp": False,
     "thread_guard": False,
+    "traceback_in_locations_limit": 100,
+    "tracer_error_num_traceback_frames": 5,
+    "use_direct_linearize": True,
     "use_shardy_partitioner": True,
+    "use_simplified_jaxpr_constants": False,
 }
 """JAX's options that no result depends on, with its defaults: they are kept as they are set."""
 

@@ -16,6 +16,8 @@ from evertrace._src.core.engine import backend
 from evertrace._src.source import is_users
 from evertrace._src.tree import registry
 
+WHOLE = "*"  # in the place of a name: the module itself
+
 
 def _ours(text):
     """Read a table of lines ``module: name name ...``, modules below ``evertrace``."""
@@ -77,7 +79,13 @@ MODULES = {
     "jax._src.interpreters.partial_eval": {},
     "jax._src.interpreters.pxla": _ours("interpreters.pxla: global_result_handlers"),
     "jax._src.lax": {},
+    "jax._src.lax.lax": {},
     "jax._src.lib": {},
+    "jax._src.lib.mlir": {"ir": f"jaxlib.mlir.ir:{WHOLE}"},
+    "jax._src.lib.mlir.dialects": {
+        **{name: f"jaxlib.mlir.dialects.{name}:{WHOLE}" for name in ("arith", "chlo", "func")},
+        "hlo": f"jaxlib.mlir.dialects.stablehlo:{WHOLE}",
+    },
     "jax._src.linear_util": {},
     "jax._src.mesh": {},
     "jax._src.numpy": {},
@@ -114,6 +122,7 @@ PUBLIC_TWINS = {
     "jax._src.interpreters.mlir": "interpreters.mlir",
     "jax._src.interpreters.partial_eval": "interpreters.partial_eval",
     "jax._src.interpreters.pxla": "interpreters.pxla", "jax._src.lax": "lax",
+    "jax._src.lax.lax": "lax",
     "jax._src.linear_util": "extend.linear_util", "jax._src.numpy": "numpy",
     "jax._src.random": "random", "jax._src.mesh": "sharding", "jax._src.tree_util": "tree_util",
     "jax._src.checkify": "experimental.checkify", "jax._src.api": "__init__",
@@ -143,7 +152,9 @@ def _get(module, names, name):
         value = importlib.import_module(below)
     elif found is not None:
         source, _, original = found.partition(":")
-        value = getattr(importlib.import_module(source.removesuffix(".__init__")), original)
+        value = importlib.import_module(source.removesuffix(".__init__"))
+        if original != WHOLE:
+            value = getattr(value, original)
     else:
         value = _from_twin(module.__name__, name)
     vars(module)[name] = value

@@ -417,3 +417,86 @@ def i64_attr(value: Any) -> Any:
       3 : i64
     """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+
+
+@public
+def custom_call(
+    call_target_name: Any,
+    *,
+    result_types: Any,
+    operands: Any,
+    backend_config: Any = "",
+    has_side_effect: Any = False,
+    result_shapes: Any = None,
+    called_computations: Any = (),
+    api_version: Any = 2,
+    operand_output_aliases: Any = None,
+    operand_layouts: Any = None,
+    result_layouts: Any = None,
+    extra_attributes: Any = None,
+) -> Any:
+    """Write a call of what XLA knows by a name; returns the operation, whose `results` they are.
+
+    Args:
+      call_target_name: the name.
+      result_types: MLIR's types of the results.
+      operands: MLIR's values.
+      backend_config: text for the callee, or from version 4 on a dict of attributes.
+      has_side_effect: whether it is called though nothing reads its results.
+      result_shapes: a tensor with the shape of each result, where types do not say it.
+      called_computations: names of functions that the callee gets.
+      api_version: the interface that the callee is of.
+      operand_output_aliases: dict from an operand's number to the result that lies on it.
+      operand_layouts: the order of dimensions of each operand, the fastest one first.
+      result_layouts: the same of each result.
+      extra_attributes: dict of further attributes of the operation.
+
+    Example:
+      >>> from evertrace.extend.core import Primitive
+      >>> from evertrace.interpreters import mlir
+      >>> mine_p = Primitive("mine")
+      >>> _ = mine_p.def_abstract_eval(lambda x: x)
+      >>> def rule(ctx, x):
+      ...     return mlir.custom_call("of_mine", result_types=[x.type], operands=[x]).results
+      >>> _ = mlir.register_lowering(mine_p, rule)
+      >>> "stablehlo.custom_call @of_mine" in ev.jit(mine_p.bind).lower(1.0).as_text()
+      True
+    """
+    operands, results = list(operands), list(result_types)
+    attributes = {
+        "call_target_name": ir.StringAttr.get(call_target_name),
+        "has_side_effect": ir.BoolAttr.get(has_side_effect),
+        "api_version": i32_attr(api_version),
+        "backend_config": _config_attr(backend_config),
+        "called_computations": ir.ArrayAttr.get(
+            [ir.FlatSymbolRefAttr.get(name) for name in called_computations]
+        ),
+    }
+    if operand_output_aliases:
+        aliases = [
+            hlo.OutputOperandAlias.get(
+                output_tuple_indices=[] if len(results) == 1 else [out],
+                operand_index=operand,
+                operand_tuple_indices=[],
+            )
+            for operand, out in operand_output_aliases.items()
+        ]
+        attributes["output_operand_aliases"] = ir.ArrayAttr.get(aliases)
+    if result_shapes is not None:
+        first = len(operands)
+        operands += result_shapes
+        attributes["indices_of_shape_operands"] = dense_int_elements(range(first, len(operands)))
+    for what, layouts in (("operand", operand_layouts), ("result", result_layouts)):
+        if layouts is not None:
+            attributes[f"{what}_layouts"] = ir.ArrayAttr.get(list(map(_layout_attr, layouts)))
+    attributes |= extra_attributes or {}
+    return hlo.CustomCallOp.build_generic(results=results, operands=operands, attributes=attributes)
+
+
+def _config_attr(value):
+    return ir.DictAttr.get(value) if isinstance(value, dict) else ir.StringAttr.get(value)
+
+
+def _layout_attr(order):
+    order = np.asarray(order, np.int64)
+    return ir.DenseIntElementsAttr.get(order, type=ir.IndexType.get())
