@@ -322,3 +322,12 @@ def test_one_process():
     with pytest.raises(RuntimeError, match="it has been called before"):
         ev.distributed.initialize()
     ev.distributed.shutdown()
+
+
+def test_a_call_may_say_how_results_or_arguments_lie():
+    mesh = local_mesh("x")
+    with ev.set_mesh(mesh):
+        double = ev.sharding.auto_axes(lambda x: x * 2)
+        assert double(jnp.ones(2), out_sharding=P("x")).sharding.spec == P("x")
+        seen = ev.sharding.explicit_axes(lambda x: x.sharding.spec)
+        assert seen(jnp.ones(2), in_sharding=P("x")) == P("x")

@@ -250,16 +250,16 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     return tree.unflatten(treedef, placed)
 
 
-def _decorator(where, wrap):
-    """Return a function that can decorate: ``f(g, axes=...)``, or ``@f(axes=...)``."""
+def _decorator(where, option, wrap):
+    """Return a function that can decorate, whose option may come with each call instead."""
 
-    def decorate(f, options):
+    def decorate(f, given):
         if f is None:
-            return lambda g: decorate(g, options)
+            return lambda g: decorate(g, given)
 
         @functools.wraps(f)
         def wrapped(*args, **kwargs):
-            return wrap(f, options, args, kwargs)
+            return wrap(f, kwargs.pop(option, given), args, kwargs)
 
         return wrapped
 
@@ -280,8 +280,8 @@ def _laid_out(xs, shardings):
     return xs if shardings is None or context_mesh() is None else reshard(xs, shardings)
 
 
-_auto = _decorator("auto_axes", _with_results)
-_explicit = _decorator("explicit_axes", _with_arguments)
+_auto = _decorator("auto_axes", "out_sharding", _with_results)
+_explicit = _decorator("explicit_axes", "in_sharding", _with_arguments)
 
 
 @public
@@ -293,10 +293,10 @@ def auto_axes(
     Args:
       f: function of trees of arrays; without it, a decorator is returned.
       axes: names of the axes; of no effect on one device.
-      out_sharding: sharding of the results, as for `reshard`.
+      out_sharding: sharding of the results, as for `reshard`; a call may name another one.
 
     Returns:
-      The function, with its results laid out so.
+      The function, with its results laid out so. It takes `out_sharding` as an argument, too.
 
     Example:
       >>> with ev.set_mesh(ev.make_mesh((1,), ("x",))):
@@ -316,7 +316,8 @@ def explicit_axes(
     Args:
       f: function of trees of arrays; without it, a decorator is returned.
       axes: names of the axes; of no effect on one device.
-      in_sharding: sharding of the positional arguments, as for `reshard`.
+      in_sharding: sharding of the positional arguments, as for `reshard`; a call may name
+        another one.
 
     Example:
       >>> with ev.set_mesh(ev.make_mesh((1,), ("x",))):
