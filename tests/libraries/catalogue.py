@@ -30,7 +30,7 @@ class Library(NamedTuple):
 
 
 LIBRARIES = (
-    Library("optax", ("optax",), ("optax",), remark="all"),
+    Library("optax", ("optax",), ("optax",), needs=("scikit-learn",), remark="all"),
     Library("chex", ("chex",), ("chex",), remark="all"),
     Library(
         "flax",
@@ -87,6 +87,7 @@ LIBRARIES = (
         ("optimistix",),
         ("tests/",),
         repository="https://github.com/patrick-kidger/optimistix",
+        needs=("diffrax",),
         remark="all",
     ),
     Library(

@@ -21,13 +21,14 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.lax.functions import cos, log, sin, sqrt
 from evertrace._src.numpy.arguments import canonical_axis, operand
+from evertrace._src.numpy.creation import placed
 from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import complex_p
 from evertrace._src.ops.slicing import pad
 from evertrace._src.ops.structural import full, moveaxis, reshape
 from evertrace._src.random import continuous, keys, multivariate
-from evertrace._src.random.arguments import inexact_dtype, no_sharding, one_key, sizes
+from evertrace._src.random.arguments import inexact_dtype, one_key, sizes
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.nn.initializers")
@@ -74,14 +75,14 @@ def zeros(
       key: ignored.
       shape: of the result.
       dtype: any, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Example:
       >>> ev.nn.initializers.zeros(random.key(0), (3,))
       Array([0., 0., 0.], dtype=float32)
     """
-    no_sharding("zeros", out_sharding)
-    return full(ShapedArray(sizes("zeros", shape), _any_dtype("zeros", dtype)), 0)
+    aval = ShapedArray(sizes("zeros", shape), _any_dtype("zeros", dtype))
+    return placed(full(aval, 0), out_sharding)
 
 
 @public
@@ -94,14 +95,14 @@ def ones(
       key: ignored.
       shape: of the result.
       dtype: any, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Example:
       >>> ev.nn.initializers.ones(random.key(0), (3,))
       Array([1., 1., 1.], dtype=float32)
     """
-    no_sharding("ones", out_sharding)
-    return full(ShapedArray(sizes("ones", shape), _any_dtype("ones", dtype)), 1)
+    aval = ShapedArray(sizes("ones", shape), _any_dtype("ones", dtype))
+    return placed(full(aval, 1), out_sharding)
 
 
 @public
@@ -120,9 +121,8 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     default = dtype
 
     def init(key, shape, dtype=default, out_sharding=None):
-        no_sharding("constant", out_sharding)
         filling = convert(operand("constant", value), _any_dtype("constant", dtype))
-        return broadcast_to(filling, sizes("constant", shape))
+        return placed(broadcast_to(filling, sizes("constant", shape)), out_sharding)
 
     return init
 
@@ -278,7 +278,6 @@ def variance_scaling(
             )
 
     def init(key, shape, dtype=default, out_sharding=None):
-        no_sharding("variance_scaling", out_sharding)
         shape, dtype = sizes("variance_scaling", shape), inexact_dtype("variance_scaling", dtype)
         fans = _fans(shape, in_axis, out_axis, batch_axis)
         variance = scale / denominators[mode](*fans)
@@ -286,7 +285,7 @@ def variance_scaling(
             variance = convert(as_operand(variance), _part(dtype))
         else:
             variance = np.asarray(variance, _part(dtype))
-        return _DRAWS[distribution](key, shape, dtype, variance)
+        return placed(_DRAWS[distribution](key, shape, dtype, variance), out_sharding)
 
     return init
 
@@ -535,10 +534,9 @@ def orthogonal(
             )
         axis = canonical_axis("orthogonal", column_axis, len(shape))
         rest = shape[:axis] + shape[axis + 1 :]
-        matrix = multivariate.orthogonal(
-            key, math.prod(rest), (), dtype, shape[axis], out_sharding=out_sharding
-        )
-        return moveaxis(reshape(matrix, (*rest, shape[axis])), len(rest), axis) * scale
+        matrix = multivariate.orthogonal(key, math.prod(rest), (), dtype, shape[axis])
+        scaled = moveaxis(reshape(matrix, (*rest, shape[axis])), len(rest), axis) * scale
+        return placed(scaled, out_sharding)
 
     return init
 
@@ -581,10 +579,11 @@ def delta_orthogonal(
                 fix="use `orthogonal`, or more outputs.",
                 anchor="shape",
             )
-        matrix = matrices(key, shape[-2:], dtype, out_sharding)
+        matrix = matrices(key, shape[-2:], dtype)
         config = [((k - 1) // 2, k - 1 - (k - 1) // 2, 0) for k in shape[:-2]]
         window = (1,) * len(config) + shape[-2:]
-        return pad(reshape(matrix, window), [*config, (0, 0, 0), (0, 0, 0)])
+        kernel = pad(reshape(matrix, window), [*config, (0, 0, 0), (0, 0, 0)])
+        return placed(kernel, out_sharding)
 
     return init
 

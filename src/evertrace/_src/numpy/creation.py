@@ -49,6 +49,9 @@ def placed(x, device, like=None):
     """Return the array on a device that the user named, or laid out as one of its shape is."""
     if device is None and type(like) is Array and like.shape == x.shape:
         device = getattr(like, "_sharding", None)
+    mesh = getattr(device, "mesh", None)
+    if mesh is not None and mesh.abstract_mesh is mesh:  # of a type: over the mesh in force
+        device = None if mesh.empty else device.spec
     return x if device is None else device_put(x, device)
 
 

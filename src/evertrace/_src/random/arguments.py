@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -11,16 +14,33 @@ from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array, from_numpy
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.numpy.arguments import static_shape
+from evertrace._src.numpy.creation import placed
 from evertrace._src.ops import random as ops
 from evertrace._src.ops.builders import broadcast_error
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import broadcast_in_dim_p
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 NUMBERS = (bool, int, float)
 
 
-drawing = native.planned_in("evertrace.random")
-"""Decorate a public function that draws: eagerly, what it does is repeated in C++."""
+_planned = native.planned_in("evertrace.random")
+
+
+def drawing(function: F) -> F:
+    """Decorate a public function that draws: eagerly, what it does is repeated in C++.
+
+    A result is laid out as its argument `out_sharding` says, where it has that one.
+    """
+    if "out_sharding" not in inspect.signature(function).parameters:
+        return _planned(function)
+
+    @functools.wraps(function)
+    def laid_out(*args, out_sharding=None, **kwargs):
+        return placed(function(*args, **kwargs), out_sharding)
+
+    return _planned(cast("F", laid_out))
 
 
 def as_keys(name, keys) -> tuple[Array, bool]:
@@ -82,17 +102,6 @@ def sizes(name, shape) -> tuple[int, ...]:
             anchor="shape",
         )
     return shape
-
-
-def no_sharding(name, out_sharding):
-    """Raise if the caller asks for a layout over devices, which is not supported yet."""
-    if out_sharding is not None:
-        raise errors.user_error(
-            NotImplementedError,
-            f"{name}: out_sharding is not supported yet.",
-            fix="leave it out, and place the result with `device_put`.",
-            anchor="unsupported",
-        )
 
 
 def float_dtype(name, dtype) -> np.dtype[Any]:
@@ -186,11 +195,8 @@ def parameter(name, x, shape, dtype) -> Array:
     return spread(x, shape)
 
 
-def start(
-    name, key, shape, dtype, out_sharding=None
-) -> tuple[Array, tuple[int, ...], np.dtype[Any]]:
+def start(name, key, shape, dtype) -> tuple[Array, tuple[int, ...], np.dtype[Any]]:
     """Return the common arguments, checked: a typed key, a shape and a floating dtype."""
-    no_sharding(name, out_sharding)
     return one_key(name, key)[0], sizes(name, shape), float_dtype(name, dtype)
 
 

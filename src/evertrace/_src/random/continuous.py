@@ -36,7 +36,6 @@ from evertrace._src.random.arguments import (
     drawing,
     float_dtype,
     inexact_dtype,
-    no_sharding,
     one_key,
     operand,
     parameter,
@@ -119,7 +118,7 @@ def uniform(
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       minval: lower bound, which may be drawn; broadcasts to `shape`.
       maxval: upper bound, which is not drawn; broadcasts to `shape`.
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`. The number of different values is that of the numbers of
@@ -135,7 +134,7 @@ def uniform(
       >>> random.uniform(random.key(0), (2,), minval=10, maxval=20)
       Array([19.47667 , 19.785799], dtype=float32)
     """
-    key, shape, dtype = start("uniform", key, shape, dtype, out_sharding)
+    key, shape, dtype = start("uniform", key, shape, dtype)
     return interval("uniform", key, shape, dtype, minval, maxval)
 
 
@@ -164,7 +163,7 @@ def normal(
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on), or a complex one, whose
         real and imaginary parts have variance 1/2 each.
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -177,7 +176,6 @@ def normal(
       >>> random.normal(random.key(0), (3,))
       Array([ 1.622642  ,  2.0252647 , -0.43359438], dtype=float32)
     """
-    no_sharding("normal", out_sharding)
     key, shape = one_key("normal", key)[0], sizes("normal", shape)
     dtype = inexact_dtype("normal", dtype)
     if not dtypes.issubdtype(dtype, np.complexfloating):
@@ -205,7 +203,7 @@ def truncated_normal(
       upper: the same.
       shape: of the result, by default the common shape of the bounds.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -214,7 +212,6 @@ def truncated_normal(
       >>> random.truncated_normal(random.key(0), 0, jnp.array([1.0, 2.0, 3.0]))
       Array([0.9287132 , 1.8387917 , 0.42806244], dtype=float32)
     """
-    no_sharding("truncated_normal", out_sharding)
     key, shape, dtype, lower, upper = start_with(
         "truncated_normal", key, shape, dtype, lower, upper
     )
@@ -242,7 +239,7 @@ def lognormal(
       sigma: standard deviation, broadcasts to `shape`.
       shape: of the result, by default that of `sigma`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -252,7 +249,6 @@ def lognormal(
       >>> print(f"{jnp.median(x):.1f} {jnp.log(x).std():.1f}")  # exp(0) and sigma
       1.0 0.5
     """
-    no_sharding("lognormal", out_sharding)
     key, shape, dtype, sigma = start_with("lognormal", key, shape, dtype, sigma)
     return exp(standard_normal(key, shape, dtype) * sigma)
 
@@ -267,7 +263,7 @@ def maxwell(
       key: one key.
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -277,7 +273,7 @@ def maxwell(
       >>> print(f"{speeds.mean():.2f}")  # 2 * sqrt(2 / pi) = 1.596
       1.60
     """
-    return _maxwell(*start("maxwell", key, shape, dtype, out_sharding))
+    return _maxwell(*start("maxwell", key, shape, dtype))
 
 
 def _maxwell(key, shape, dtype):
@@ -332,7 +328,7 @@ def wald(
       mean: broadcasts to `shape`.
       shape: of the result, by default that of `mean`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -345,7 +341,6 @@ def wald(
       >>> print(f"{x.mean():.1f}")
       2.0
     """
-    no_sharding("wald", out_sharding)
     key, shape, dtype, mean = start_with("wald", key, shape, dtype, mean)
     normal_key, uniform_key = keys_.pair(key)
     y = standard_normal(normal_key, shape, dtype)
@@ -370,7 +365,7 @@ def exponential(
       key: one key.
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -380,7 +375,7 @@ def exponential(
       >>> print(f"{waits.mean():.1f} {(waits > 1).mean():.2f}")  # 1 and exp(-1) = 0.37
       1.0 0.37
     """
-    return standard_exponential(*start("exponential", key, shape, dtype, out_sharding))
+    return standard_exponential(*start("exponential", key, shape, dtype))
 
 
 def standard_exponential(key, shape, dtype):
@@ -405,7 +400,7 @@ def gumbel(
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       mode: ``"low"`` (the default) uses as many random bits as the dtype has; ``"high"`` twice as
         many, for better tails.
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -418,7 +413,7 @@ def gumbel(
       >>> print(f"{x.mean():.2f}")  # Euler's constant, 0.577
       0.58
     """
-    return standard_gumbel(*start("gumbel", key, shape, dtype, out_sharding), mode)
+    return standard_gumbel(*start("gumbel", key, shape, dtype), mode)
 
 
 def standard_gumbel(key, shape, dtype, mode=None):
@@ -455,7 +450,7 @@ def laplace(
       key: one key.
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -465,7 +460,7 @@ def laplace(
       >>> print(f"{abs(x).mean():.1f}")  # abs(x) has the exponential distribution
       1.0
     """
-    key, shape, dtype = start("laplace", key, shape, dtype, out_sharding)
+    key, shape, dtype = start("laplace", key, shape, dtype)
     lowest = -1 + float(dtypes.finfo(dtype).epsneg)
     u = interval("laplace", key, shape, dtype, lowest, 1.0)
     return sign(u) * log1p(-abs_(u))
@@ -481,7 +476,7 @@ def logistic(
       key: one key.
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -491,7 +486,7 @@ def logistic(
       >>> print(f"{(x < 1).mean():.2f}")  # 1 / (1 + exp(-1)) = 0.731
       0.73
     """
-    key, shape, dtype = start("logistic", key, shape, dtype, out_sharding)
+    key, shape, dtype = start("logistic", key, shape, dtype)
     u = interval("logistic", key, shape, dtype, float(dtypes.finfo(dtype).tiny), 1.0)
     return log(u) - log1p(-u)
 
@@ -506,7 +501,7 @@ def cauchy(
       key: one key.
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -516,7 +511,7 @@ def cauchy(
       >>> print(f"{(abs(x) < 1).mean():.2f} {(abs(x) > 100).mean():.3f}")  # 1/2, and heavy tails
       0.50 0.007
     """
-    key, shape, dtype = start("cauchy", key, shape, dtype, out_sharding)
+    key, shape, dtype = start("cauchy", key, shape, dtype)
     u = interval("cauchy", key, shape, dtype, float(dtypes.finfo(dtype).eps), 1.0)
     return tan((u - 0.5) * math.pi)
 
@@ -537,7 +532,7 @@ def pareto(
       b: exponent, broadcasts to `shape`.
       shape: of the result, by default that of `b`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -547,7 +542,6 @@ def pareto(
       >>> print(f"{incomes.min():.2f} {incomes.mean():.2f}")  # the mean is b / (b - 1)
       1.00 1.51
     """
-    no_sharding("pareto", out_sharding)
     key, shape, dtype, b = start_with("pareto", key, shape, dtype, b)
     return exp(standard_exponential(key, shape, dtype) / b)
 
@@ -568,7 +562,7 @@ def rayleigh(
       scale: broadcasts to `shape`.
       shape: of the result, by default that of `scale`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -578,7 +572,6 @@ def rayleigh(
       >>> print(f"{x.mean():.2f}")  # 2 * sqrt(pi / 2) = 2.507
       2.51
     """
-    no_sharding("rayleigh", out_sharding)
     key, shape, dtype, scale = start_with("rayleigh", key, shape, dtype, scale)
     return sqrt(log(unit(key, shape, dtype)) * -2) * scale
 
@@ -634,7 +627,7 @@ def triangular(
       right: upper end, broadcasts to `shape`.
       shape: of the result, by default the common shape of the parameters.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -644,7 +637,6 @@ def triangular(
       >>> print(f"{x.mean():.2f}")  # the mean of the three
       2.00
     """
-    no_sharding("triangular", out_sharding)
     key, shape, dtype, left, mode, right = start_with(
         "triangular", key, shape, dtype, left, mode, right
     )

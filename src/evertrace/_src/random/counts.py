@@ -38,7 +38,6 @@ from evertrace._src.random.arguments import (
     drawn_in,
     float_dtype,
     int_dtype,
-    no_sharding,
     one_key,
     operand,
     result_shape,
@@ -70,7 +69,7 @@ def poisson(
       lam: rates, not negative; broadcast to `shape`.
       shape: of the result, by default that of `lam`.
       dtype: an integer dtype, by default int32 (int64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`; -1 where the rate is NaN.
@@ -83,7 +82,6 @@ def poisson(
       >>> random.poisson(random.key(2), jnp.array([0.0, 3.0, 1000.0]))
       Array([  0,   3, 998], dtype=int32)
     """
-    no_sharding("poisson", out_sharding)
     dtype = int_dtype("poisson", dtype)
     key, shape, _, lam = start_with("poisson", key, shape, np.float32, lam)
     lam = broadcast_to(lam, shape)

@@ -28,7 +28,6 @@ from evertrace._src.random.arguments import (
     drawing,
     float_dtype,
     int_dtype,
-    no_sharding,
     one_key,
     operand,
     parameter,
@@ -61,7 +60,7 @@ def randint(
         ``1e4``, are truncated first.
       maxval: the same, but may be one more than the largest number, to include that.
       dtype: an integer dtype, by default int32 (int64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`; where ``minval >= maxval``, it holds `minval`.
@@ -73,7 +72,6 @@ def randint(
       >>> random.randint(random.key(0), (5,), 1, 7)
       Array([2, 1, 3, 2, 6], dtype=int32)
     """
-    no_sharding("randint", out_sharding)
     key, shape = one_key("randint", key)[0], sizes("randint", shape)
     dtype = int_dtype("randint", dtype)
     if dtypes.itemsize_bits(dtype) >= 32:
@@ -154,7 +152,7 @@ def bernoulli(
       shape: of the result, by default that of `p`.
       mode: ``"low"`` uses as many random bits as the dtype of `p` has; ``"high"`` twice as many,
         for probabilities near 0.
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       A boolean array.
@@ -167,7 +165,6 @@ def bernoulli(
       >>> random.bernoulli(random.key(2), 0.25, (6,))
       Array([False, False,  True, False, False,  True], dtype=bool)
     """
-    no_sharding("bernoulli", out_sharding)
     key, p = one_key("bernoulli", key)[0], operand("bernoulli", p)
     dtype = float_dtype("bernoulli", dtypes.to_inexact_dtype(p.dtype))
     whole = result_shape("bernoulli", shape, p)
@@ -188,7 +185,7 @@ def rademacher(
       key: one key.
       shape: of the result.
       dtype: by default int32 (int64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -197,7 +194,6 @@ def rademacher(
       >>> random.rademacher(random.key(0), (6,))
       Array([-1, -1,  1,  1, -1,  1], dtype=int32)
     """
-    no_sharding("rademacher", out_sharding)
     dtype = dtypes.check_user_dtype_supported(int if dtype is None else dtype, "rademacher")
     key, shape = one_key("rademacher", key)[0], sizes("rademacher", shape)
     return signs(key, shape, dtype)
@@ -232,7 +228,7 @@ def categorical(
       shape: of the result, by default that of `logits` without `axis`, which it must end with.
       replace: whether the same index may be drawn again.
       mode: of the random numbers, see `gumbel`.
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An int32 array of `shape`.
@@ -248,7 +244,6 @@ def categorical(
       >>> jnp.bincount(random.categorical(random.key(0), logits, shape=(1000,)))
       Array([ 92, 209, 699], dtype=int32)
     """
-    no_sharding("categorical", out_sharding)
     key, logits = one_key("categorical", key)[0], operand("categorical", logits)
     logits = convert(logits, dtypes.to_inexact_dtype(logits.dtype))
     axis = canonical_axis("categorical", axis, logits.ndim)
@@ -304,7 +299,7 @@ def geometric(
       p: probabilities in (0, 1]; broadcast to `shape`.
       shape: of the result, by default that of `p`.
       dtype: an integer dtype, by default int32 (int64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An integer array; all numbers are at least 1.
@@ -313,7 +308,6 @@ def geometric(
       >>> random.geometric(random.key(0), 0.25, (5,))
       Array([1, 1, 4, 3, 2], dtype=int32)
     """
-    no_sharding("geometric", out_sharding)
     dtype = int_dtype("geometric", dtype)
     p = operand("geometric", p)
     key, shape, _, p = start_with("geometric", key, shape, dtypes.to_inexact_dtype(p.dtype), p)

@@ -34,7 +34,6 @@ from evertrace._src.random.arguments import (
     drawing,
     drawn_in,
     float_dtype,
-    no_sharding,
     one_key,
     operand,
     parameter,
@@ -145,7 +144,7 @@ def gamma(
       a: positive exponents, broadcast to `shape`.
       shape: of the result, by default that of `a`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -161,7 +160,6 @@ def gamma(
       >>> print(f"{x.mean():.1f}")
       3.0
     """
-    no_sharding("gamma", out_sharding)
     key, shape, _, a = start_with("gamma", key, shape, dtype, a)
     return standard_gamma(key, a, shape, log_space=False)
 
@@ -182,7 +180,7 @@ def loggamma(
       a: positive exponents, broadcast to `shape`.
       shape: of the result, by default that of `a`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -192,7 +190,6 @@ def loggamma(
       >>> x, jnp.exp(x)
       (Array([-17625.254  ,   -242.87048], dtype=float32), Array([0., 0.], dtype=float32))
     """
-    no_sharding("loggamma", out_sharding)
     key, shape, _, a = start_with("loggamma", key, shape, dtype, a)
     return standard_gamma(key, a, shape, log_space=True)
 
@@ -215,7 +212,7 @@ def beta(
       b: the same.
       shape: of the result, by default the common shape of `a` and `b`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`, of numbers in [0, 1].
@@ -225,7 +222,6 @@ def beta(
       >>> print(f"{x.mean():.2f}")  # a / (a + b)
       0.25
     """
-    no_sharding("beta", out_sharding)
     key, shape, _, a, b = start_with("beta", key, shape, dtype, a, b)
     x, y = (
         standard_gamma(k, p, shape, log_space=True)
@@ -252,7 +248,7 @@ def dirichlet(
       alpha: ``[..., n]``, positive concentrations.
       shape: of the result without its last axis, by default that of `alpha` without it.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       Array of shape ``(*shape, n)``.
@@ -265,7 +261,6 @@ def dirichlet(
       >>> shares.mean(axis=0).round(1)
       Array([0.1, 0.1, 0.8], dtype=float32)
     """
-    no_sharding("dirichlet", out_sharding)
     dtype = float_dtype("dirichlet", dtype)
     alpha = operand("dirichlet", alpha, dtype)
     if not alpha.ndim:
@@ -303,7 +298,7 @@ def chisquare(
       df: positive degrees of freedom, broadcast to `shape`.
       shape: of the result, by default that of `df`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -313,7 +308,6 @@ def chisquare(
       >>> print(f"{x.mean():.1f}")  # df
       4.0
     """
-    no_sharding("chisquare", out_sharding)
     key, shape, _, df = start_with("chisquare", key, shape, dtype, df)
     return _chisquare(key, df, shape)
 
@@ -340,7 +334,7 @@ def f(
       dfden: degrees of freedom below, broadcast to `shape`.
       shape: of the result, by default the common shape of the degrees of freedom.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -350,7 +344,6 @@ def f(
       >>> print(f"{x.mean():.1f}")  # dfden / (dfden - 2)
       1.3
     """
-    no_sharding("f", out_sharding)
     key, shape, _, above, below = start_with("f", key, shape, dtype, dfnum, dfden)
     below_key, above_key = keys_.pair(key)
     return (_chisquare(above_key, above, shape) / above) / (
@@ -374,7 +367,7 @@ def t(
       df: positive degrees of freedom, broadcast to `shape`.
       shape: of the result; None for that of `df`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -384,7 +377,6 @@ def t(
       >>> print(f"{(abs(x) > 3.182).mean():.2f}")  # 0.05, as tables say
       0.05
     """
-    no_sharding("t", out_sharding)
     key, shape, dtype, df = start_with("t", key, shape, dtype, df)
     normal_key, gamma_key = keys_.pair(key)
     half = df / 2
@@ -408,7 +400,7 @@ def generalized_normal(
       p: positive exponent.
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -418,7 +410,6 @@ def generalized_normal(
       >>> print(f"{x.var():.2f}")  # for p = 2 it is normal with variance 1/2
       0.49
     """
-    no_sharding("generalized_normal", out_sharding)
     key, shape, dtype, p = start_with("generalized_normal", key, shape, dtype, p)
     return _generalized_normal(key, p, shape, dtype)
 
@@ -447,7 +438,7 @@ def ball(
       p: exponent of the norm, broadcast to `shape`.
       shape: of the result without its last axis.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       Array of shape ``(*shape, d)``.
@@ -460,7 +451,6 @@ def ball(
       >>> print(f"{radius.max():.2f} {(radius < 0.5).mean():.2f}")  # (1/2)**3 = 0.125
       1.00 0.12
     """
-    no_sharding("ball", out_sharding)
     d = static_int("ball", "d", d)
     key, shape, dtype, p = start_with("ball", key, shape, dtype, p)
     point_key, radius_key = keys_.pair(key)

@@ -26,7 +26,7 @@ from evertrace._src.ops import random as ops
 from evertrace._src.ops.convert import convert, number, wrapped
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import squeeze
-from evertrace._src.random.arguments import as_keys, drawing, no_sharding, one_key, sizes
+from evertrace._src.random.arguments import as_keys, drawing, one_key, sizes
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.random")
@@ -325,7 +325,7 @@ def bits(key: Key, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = 
       key: one key.
       shape: of the result.
       dtype: an unsigned dtype, by default uint32 (uint64 if x64 is on).
-      out_sharding: not supported yet; must be None.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -337,7 +337,6 @@ def bits(key: Key, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = 
       >>> random.bits(random.key(0), (3,), "uint8")
       Array([167, 146,  40], dtype=uint8)
     """
-    no_sharding("bits", out_sharding)
     typed, _ = one_key("bits", key)
     if dtype is None:
         dtype = dtypes.canonicalize_dtype(np.uint64)

@@ -19,7 +19,6 @@ from evertrace._src.random.arguments import (
     drawing,
     float_dtype,
     inexact_dtype,
-    no_sharding,
     operand,
     sizes,
 )
@@ -47,7 +46,7 @@ def multivariate_normal(
         and `cov`, broadcast.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       method: "cholesky", "eigh" or "svd": how `cov` is factored. The numbers depend on it.
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of shape ``[*shape, n]``; NaN where the factorisation fails.
@@ -64,7 +63,6 @@ def multivariate_normal(
              [1., 1.]], dtype=float32)
     """
     name = "multivariate_normal"
-    no_sharding(name, out_sharding)
     dtype = float_dtype(name, dtype)
     mean, cov = operand(name, mean, dtype), operand(name, cov, dtype)
     n = mean.shape[-1] if mean.ndim else None
@@ -119,7 +117,7 @@ def orthogonal(
       shape: leading dimensions of the result.
       dtype: a floating or complex dtype, by default float32 (float64 if x64 is on).
       m: number of columns, by default n.
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of shape ``[*shape, n, m]`` with orthonormal columns, or rows if n < m.
@@ -132,7 +130,6 @@ def orthogonal(
       >>> jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-6)
       Array(True, dtype=bool)
     """
-    no_sharding("orthogonal", out_sharding)
     dtype = inexact_dtype("orthogonal", dtype)
     n = operator.index(n)
     m = n if m is None else operator.index(m)

@@ -24,7 +24,7 @@ from evertrace._src.ops.creation import iota
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import reshape, squeeze
 from evertrace._src.random import keys as keys_
-from evertrace._src.random.arguments import drawing, no_sharding, one_key, operand, sizes
+from evertrace._src.random.arguments import drawing, one_key, operand, sizes
 from evertrace._src.random.continuous import standard_gumbel, unit
 from evertrace._src.random.discrete import randint
 
@@ -48,7 +48,7 @@ def permutation(
       axis: along which the elements are permuted.
       independent: whether each vector along `axis` is permuted by itself; otherwise they are moved
         around as a whole.
-      out_sharding: not supported yet.
+      out_sharding: how the result lies on the devices, as for `device_put`.
 
     Returns:
       An array of the shape and dtype of `x`.
@@ -61,7 +61,6 @@ def permutation(
       >>> random.permutation(random.key(2), jnp.array([10, 20, 30, 40]))
       Array([30, 20, 40, 10], dtype=int32)
     """
-    no_sharding("permutation", out_sharding)
     key = one_key("permutation", key)[0]
     x, is_count = _population("permutation", x)
     if is_count:
