@@ -69,8 +69,8 @@ def test_printing_leaves_the_jaxpr_as_it_is():
 @pytest.mark.parametrize(
     ("value", "dtype", "text"),
     [
-        (0.1, "float32", "0.1:f32[]"),
-        (0.1, "float16", "0.1:f16[]"),
+        (0.1, "float32", "0.10000000149011612:f32[]"),
+        (0.1, "float16", "0.0999755859375:f16[]"),
         (1.0, "bfloat16", "1.0:bf16[]"),
         (16777216.0, "float32", "16777216.0:f32[]"),
         (-7, "int8", "-7:i8[]"),
@@ -79,10 +79,15 @@ def test_printing_leaves_the_jaxpr_as_it_is():
         (float("-inf"), "float32", "-inf:f32[]"),
     ],
 )
-def test_literals_show_the_digits_that_their_dtype_has(value, dtype, text):
+def test_literals_show_all_digits_of_their_values(value, dtype, text):
     aval = ev.ShapeDtypeStruct((), dtype).aval
     scalar = np.asarray(value, aval.dtype)[()]
     assert literal(Literal(scalar, aval)) == text
+
+
+def test_literals_that_stand_for_python_numbers_show_no_more_digits_than_these():
+    aval = ev.ShapeDtypeStruct((), np.float32, weak_type=True).aval
+    assert literal(Literal(np.float32(0.1), aval)) == "0.1:f32[]"
 
 
 def test_names_continue_with_two_letters():

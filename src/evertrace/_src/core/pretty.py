@@ -142,9 +142,12 @@ def is_var(x):
 
 
 def literal(lit):
-    """Return a literal as ``1.0:f32[]``, with no more digits than its dtype can tell apart."""
+    """Return a literal as ``1.0:f32[]``, with all digits of its value, as JAX does.
+
+    A weakly typed one is Python's number: it has no more digits than its dtype can tell apart.
+    """
     value = lit.val.item()
-    if isinstance(value, float):
+    if isinstance(value, float) and lit.aval.weak_type:
         value = float(str(lit.val))
     return f"{value}:{lit.aval.str_short()}"
 
