@@ -82,10 +82,10 @@ class Processes(list):
         self.met = met
 
 
-def outcome(code, count=2):
+def outcome(code, count=2, seconds=100):
     """Run processes to their ends; returns their exit codes and what they printed."""
     processes = start(code, count, free_address())
-    texts = [p.communicate(timeout=100) for p in processes]
+    texts = [p.communicate(timeout=seconds) for p in processes]
     codes = [p.returncode for p in processes]
     assert codes[0] == 0, texts[0][1][-3000:]
     return codes, [said(out) for out, _ in texts]
