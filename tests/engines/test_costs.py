@@ -107,7 +107,6 @@ PROGRAMS_FOR_XLA = {
     "half precision": (lambda x: x * 2 + 1, spec(MANY, dtype=np.float16)),
     "largest of rows": (lambda x: x.max(1), spec(100_000, 10)),
     "the least of short rows": (lambda x: x.argmin(1), spec(100_000, 32)),
-    "many windows": (convolved, spec(16, 64, 64, 32), spec(3, 3, 32, 64)),
     "largest of many windows": (pooled, spec(16, 64, 64, 64)),
     "a loop of integers": (
         lambda x: lax.fori_loop(0, 20, lambda _, x: jnp.where(x % 2 == 1, 3 * x + 1, x // 2), x),
@@ -137,6 +136,7 @@ def oscillation(y):
 TAPES |= {
     "a short loop of numbers": (lambda x: lax.fori_loop(0, 1000, lambda i, x: 2 * x * (1 - x), x),
                                 spec()),
+    "many windows": (convolved, spec(16, 64, 64, 32), spec(3, 3, 32, 64)),
     "few windows": (convolved, spec(16, 28, 28, 1), spec(3, 3, 1, 8)),
     "slopes of largest of windows": (pooled_slope, spec(16, 28, 28, 8)),
     "a step of training": (step, WEIGHTS, spec(50, 64)),

@@ -10,7 +10,15 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace._src import extension, kernels
-from evertrace._src.engines.native.emit import COPY, LOOP, MATMUL, REDUCE, SLICE, SPREAD
+from evertrace._src.engines.native.emit import (
+    COPY,
+    LOOP,
+    MATMUL,
+    REDUCE,
+    SLICE,
+    SPREAD,
+    WINDOW_MATMUL,
+)
 from evertrace._src.engines.native.engine import compile_jaxpr
 from evertrace._src.engines.native.rules.control import body as tape_of_body
 from tests.support.tapes import check, jaxpr_of, tape_of
@@ -414,6 +422,21 @@ WRONG = {
     ),
     "a product beyond its operands": program(
         [V, V, V], [0, 1], [2], [(MATMUL, (2,), (0, 1), "", (1, 2, 2, 3, 0, 2, 1, 0, 2, 1), ())]
+    ),
+    "windows beyond their operand": program(
+        [V, V, V], [0, 1], [2],
+        [(WINDOW_MATMUL, (2,), (0, 1), "", (1, 1, 2, 2, 2, 3, 1), ())],
+    ),
+    "windows of another size": program(
+        [V, V, V], [0, 1], [2],
+        [(WINDOW_MATMUL, (2,), (0, 1), "", (1, 1, 3, 2, 2, 1, 1), ())],
+    ),
+    "windows with few numbers": program(
+        [V, V, V], [0, 1], [2], [(WINDOW_MATMUL, (2,), (0, 1), "", (2, 1, 2, 2, 2, 1), ())]
+    ),
+    "windows of integers": program(
+        [(I32, 4)] * 3, [0, 1], [2],
+        [(WINDOW_MATMUL, (2,), (0, 1), "", (1, 1, 2, 2, 2, 1, 1), ())],
     ),
     "a slice larger than its array": program(
         [V, (I32, 1), (F32, 5)], [0, 1], [2], [(SLICE, (2,), (0, 1), "", (1, 4, 5), ())]

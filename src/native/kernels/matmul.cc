@@ -77,9 +77,11 @@ void pack(const T* in, int64_t rows, int64_t row_stride, int64_t columns, int64_
 template <class T>
 class TiledProduct {
  public:
-  explicit TiledProduct(const Product<T>& product)
-      : p_(product), tiles_(tiles<T>()), width_(tiles_.width) {
-    const bool is_small = p_.k * p_.y_k * static_cast<int64_t>(sizeof(T)) <= kDirectBytes;
+  // It may be added to what the result holds.
+  explicit TiledProduct(const Product<T>& product, int64_t direct_bytes = kDirectBytes,
+                        bool adds = false)
+      : p_(product), tiles_(tiles<T>()), width_(tiles_.width), adds_(adds) {
+    const bool is_small = p_.k * p_.y_k * static_cast<int64_t>(sizeof(T)) <= direct_bytes;
     in_place_ = p_.y_n == 1 && (is_small || p_.m <= 2 * tiles_.rows);
   }
 
@@ -126,7 +128,7 @@ class TiledProduct {
       args.a = p_.x + m * p_.x_m + k.begin * p_.x_k;
       args.a_row = p_.x_m;
       args.a_k = p_.x_k;
-      args.adds = k.begin > 0;
+      args.adds = adds_ || k.begin > 0;
       if (packs_rows()) {
         pack(args.a, deep, p_.x_k, count, p_.x_m, strip, count);
         args.a = strip;
@@ -167,6 +169,7 @@ class TiledProduct {
   const Product<T> p_;
   const Tiles<T>& tiles_;
   const int64_t width_;
+  const bool adds_;
   bool in_place_;
 };
 
@@ -335,6 +338,114 @@ void matmul_floats(const void* x, const void* y, void* out, const MatmulShape& s
   }
 }
 
+// ---------------------------------------------------------------- products of windows
+
+constexpr int64_t kWindowItems = 1 << 16;      // that are laid out at a time
+constexpr int64_t kFewColumns = 1 << 10;       // so many are laid out as a whole
+constexpr int64_t kManyRows = 1 << 9;          // of windows with more columns: so many at a time
+constexpr int64_t kWindowDirectBytes = 1 << 18;  // of the other matrix, which is read in place
+
+int64_t size_of(const std::vector<ViewDim>& dims) {
+  int64_t size = 1;
+  for (const ViewDim& dim : dims) size *= dim.size;
+  return size;
+}
+
+// The indices of several dimensions in blocks of as many as are allowed: all of the last dimensions,
+// and pieces of the one before them.
+class IndexBlocks {
+ public:
+  IndexBlocks(const std::vector<ViewDim>& dims, int64_t most) : dims_(dims), split_(dims.size()) {
+    while (split_ > 0 && inner_ * dims[split_ - 1].size <= most) inner_ *= dims[--split_].size;
+    if (split_ == 0) return;
+    const ViewDim& dim = dims[--split_];
+    piece_ = std::min(dim.size, std::max<int64_t>(1, most / inner_));
+    pieces_ = (dim.size + piece_ - 1) / piece_;
+    count_ = pieces_;
+    for (size_t d = 0; d < split_; ++d) count_ *= dims[d].size;
+    is_split_ = true;
+  }
+
+  int64_t count() const { return count_; }
+  int64_t most() const { return is_split_ ? piece_ * inner_ : inner_; }
+
+  struct Block {
+    int64_t first, size, offset;  // offset of the first element in the view
+    std::vector<ViewDim> dims;
+  };
+  Block operator[](int64_t i) const {
+    if (!is_split_) return {0, inner_, 0, dims_};
+    const int64_t begin = i % pieces_ * piece_;
+    Block block{0, 0, begin * dims_[split_].stride, {dims_.begin() + split_, dims_.end()}};
+    block.dims[0].size = std::min(piece_, dims_[split_].size - begin);
+    block.size = block.dims[0].size * inner_;
+    int64_t rest = i / pieces_;
+    block.first = (rest * dims_[split_].size + begin) * inner_;
+    for (size_t d = split_; d-- > 0; rest /= dims_[d].size) {
+      block.offset += rest % dims_[d].size * dims_[d].stride;
+    }
+    return block;
+  }
+
+ private:
+  const std::vector<ViewDim>& dims_;
+  size_t split_;
+  int64_t inner_ = 1, piece_ = 1, pieces_ = 1, count_ = 1;
+  bool is_split_ = false;
+};
+
+// Copies a block of windows into a dense matrix, along the dimensions `outer` and `inner` of it.
+void lay_out(const char* from, void* to, const std::vector<ViewDim>& outer,
+             const std::vector<ViewDim>& inner, int64_t item) {
+  std::vector<int64_t> shape, in, out;
+  for (const auto* dims : {&outer, &inner}) {
+    for (const ViewDim& dim : *dims) {
+      shape.push_back(dim.size);
+      in.push_back(dim.stride * item);
+    }
+  }
+  out.resize(shape.size());
+  int64_t stride = item;
+  for (size_t d = shape.size(); d-- > 0; stride *= shape[d]) out[d] = stride;
+  copy_strided(from, to, static_cast<int>(shape.size()), shape.data(), in.data(), out.data(), item);
+}
+
+// How sums are divided depends on the sizes alone, never on the threads.
+template <class T>
+void matmul_windows(const void* x, const void* y, void* out, const WindowProduct& s) {
+  constexpr int64_t kItem = sizeof(T);
+  const int64_t m = size_of(s.rows), k = size_of(s.columns);
+  if (m == 0 || s.n == 0) return;
+  if (k == 0) {
+    std::fill_n(static_cast<T*>(out), m * s.n, T{});
+    return;
+  }
+  const IndexBlocks columns(s.columns,
+                            k <= kFewColumns ? k : kWindowItems / std::min(m, kManyRows));
+  const bool is_parallel = static_cast<double>(m) * s.n * k >= kParallelProducts;
+  const int64_t threads = is_parallel ? thread_count() : 1;
+  const IndexBlocks rows(s.rows, std::min(std::max<int64_t>(1, kWindowItems / columns.most()),
+                                          (m + threads - 1) / threads));
+  const bool by_rows = s.columns.empty() || s.columns.back().stride == 1;
+  const auto multiply_rows = [&](int64_t i) {
+    const auto row = rows[i];
+    const Buffer<T> room(row.size * columns.most());
+    for (int64_t j = 0; j < columns.count(); ++j) {
+      const auto column = columns[j];
+      const char* from = static_cast<const char*>(x) + (row.offset + column.offset) * kItem;
+      lay_out(from, room.data(), by_rows ? row.dims : column.dims,
+              by_rows ? column.dims : row.dims, kItem);
+      const Product<T> part{row.size, s.n, column.size,
+                            room.data(), by_rows ? column.size : 1, by_rows ? 1 : row.size,
+                            static_cast<const T*>(y) + column.first * s.n, s.n, 1,
+                            static_cast<T*>(out) + row.first * s.n, s.n, 1};
+      TiledProduct<T>(part, kWindowDirectBytes, j > 0).run();
+    }
+  };
+  if (is_parallel) return parallel_for(rows.count(), multiply_rows);
+  for (int64_t i = 0; i < rows.count(); ++i) multiply_rows(i);
+}
+
 // ---------------------------------------------------------------- other dtypes, by products of floats
 
 // (a + bi)(c + di) as four products of floats.
@@ -431,6 +542,14 @@ Matmul find_matmul(DType dtype) {
     case DType::kFloat64: return matmul_floats<double>;
     case DType::kComplex64: return matmul_complex<float>;
     case DType::kComplex128: return matmul_complex<double>;
+    default: return nullptr;
+  }
+}
+
+MatmulWindows find_matmul_windows(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: return matmul_windows<float>;
+    case DType::kFloat64: return matmul_windows<double>;
     default: return nullptr;
   }
 }

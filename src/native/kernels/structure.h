@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "kernels/dtypes.h"
 
@@ -34,5 +35,20 @@ struct MatmulShape {
 };
 using Matmul = void (*)(const void* x, const void* y, void* out, const MatmulShape& shape);
 Matmul find_matmul(DType dtype);  // null where there is none
+
+// A dimension of a strided view, in elements.
+struct ViewDim {
+  int64_t size, stride;
+};
+
+// A product of matrices of which the first one is a view of several dimensions, such as the windows
+// of a convolution: its rows and columns are numbered by `rows` and `columns`, the last ones first.
+// The second matrix and the result are dense. Windows are laid out block by block, in the cache.
+struct WindowProduct {
+  std::vector<ViewDim> rows, columns;
+  int64_t n;
+};
+using MatmulWindows = void (*)(const void* x, const void* y, void* out, const WindowProduct& shape);
+MatmulWindows find_matmul_windows(DType dtype);  // null where there is none
 
 }  // namespace evertrace

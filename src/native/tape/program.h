@@ -40,6 +40,7 @@ enum class Op : uint8_t {
   kScan,    // {consts, carries, length, reverse}: body
   kGather,  // x, indices[, filler]: see `WindowNumbers`
   kScatter,  // name of a loop or none, x, indices, updates: likewise
+  kWindowMatmul,  // {rows, columns, n, size and stride of each}: see `WindowProduct`
   kFunction,  // {address, units, nanoseconds}: machine code, see `Function`
   kCount,
 };

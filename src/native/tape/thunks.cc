@@ -131,6 +131,29 @@ class MatmulThunk : public Thunk {
   MatmulShape shape_;
 };
 
+class WindowMatmulThunk : public Thunk {
+ public:
+  WindowMatmulThunk(const Draft& draft, const Instruction& instr)
+      : x_(instr.in[0]), y_(instr.in[1]), out_(instr.out[0]),
+        matmul_(find_matmul_windows(draft.program.values[out_].dtype)) {
+    if (matmul_ == nullptr) throw std::invalid_argument("there is no matrix product of this dtype");
+    const auto& n = instr.numbers;
+    const size_t rows = static_cast<size_t>(n[0]), rank = rows + static_cast<size_t>(n[1]);
+    for (size_t d = 0; d < rank; ++d) {
+      (d < rows ? shape_.rows : shape_.columns).push_back({n[3 + d], n[3 + rank + d]});
+    }
+    shape_.n = n[2];
+  }
+  void run(Frame& frame) const override {
+    matmul_(frame.slots[x_], frame.slots[y_], frame.slots[out_], shape_);
+  }
+
+ private:
+  int x_, y_, out_;
+  MatmulWindows matmul_;
+  WindowProduct shape_;
+};
+
 // Sorts and their like, which take arrays.
 class KernelThunk : public Thunk {
  public:
@@ -208,6 +231,7 @@ std::unique_ptr<Thunk> make_thunk(const Draft& draft, const Step& step,
   switch (instr.op) {
     case Op::kReduce: return std::make_unique<ReduceThunk>(draft, instr);
     case Op::kMatmul: return std::make_unique<MatmulThunk>(draft, instr);
+    case Op::kWindowMatmul: return std::make_unique<WindowMatmulThunk>(draft, instr);
     case Op::kKernel: return std::make_unique<KernelThunk>(draft, instr, arrays);
     case Op::kCond:
     case Op::kWhile:

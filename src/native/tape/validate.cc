@@ -73,6 +73,7 @@ class Validator {
       case Op::kCopy: return check_copy(instr);
       case Op::kReduce: return check_reduce(instr);
       case Op::kMatmul: return check_matmul(instr);
+      case Op::kWindowMatmul: return check_window_matmul(instr);
       case Op::kSlice: return check_window(instr, 1);
       case Op::kUpdate: return check_window(instr, 2);
       case Op::kKernel: return check_kernel(instr);
@@ -174,6 +175,25 @@ class Validator {
     check_view(x, n.data() + 4, 3, 0, value(instr.in[0]).size);
     check_view(y, n.data() + 7, 3, 0, value(instr.in[1]).size);
     demand(static_cast<__int128>(n[0]) * n[1] * n[2] == value(instr.out[0]).size,
+           "a product has another size");
+  }
+
+  void check_window_matmul(const Instruction& instr) const {
+    const auto& n = instr.numbers;
+    demand(n.size() >= 3 && n[0] >= 0 && n[0] <= 64 && n[1] >= 0 && n[1] <= 64,
+           "a product of windows has too few numbers");
+    const int64_t rank = n[0] + n[1];
+    expect(instr, 2, 1, 3 + 2 * static_cast<size_t>(rank));
+    for (int v : instr.in) {
+      demand(value(v).dtype == value(instr.out[0]).dtype, "a product's dtypes differ");
+    }
+    const int64_t* const sizes = n.data() + 3;
+    check_view(sizes, sizes + rank, rank, 0, value(instr.in[0]).size);
+    const __int128 rows = product({sizes, sizes + n[0]}), width = product({n[2]}),
+                   columns = product({sizes + n[0], sizes + rank});
+    demand(rows <= kLargest && columns <= kLargest &&
+               columns * width == value(instr.in[1]).size &&
+               rows * width == value(instr.out[0]).size,
            "a product has another size");
   }
 

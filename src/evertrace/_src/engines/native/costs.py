@@ -73,6 +73,8 @@ TRANSPOSED = 4.0
 NS_PER_BYTE_OF_WINDOWS = 0.1
 NS_PER_BYTE_OF_MANY_WINDOWS = 0.3
 """Of windows that are laid out to be multiplied or reduced: in the cache, and beyond."""
+NS_PER_BYTE_OF_WINDOW_MULTIPLIED = 0.05
+"""Of windows that a product lays out for itself, block by block."""
 FAST_MEMORY = 1 << 21
 """Bytes that stay near enough to a core."""
 

@@ -49,8 +49,9 @@ CODES = {name: code for code, name in enumerate(kernels.NAMES)}
     SCAN,
     GATHER,
     SCATTER,
+    WINDOW_MATMUL,
     FUNCTION,
-) = range(15)
+) = range(16)
 
 FUSED = frozenset((LOOP, SPREAD, ALIAS, COPY, SLICE, GATHER))
 """Operations that XLA makes no function of their own for: what reads them does them."""

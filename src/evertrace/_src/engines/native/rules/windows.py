@@ -6,7 +6,13 @@ import math
 import numpy as np
 
 from evertrace._src.engines.native import costs
-from evertrace._src.engines.native.emit import CODES, emission, kind_of
+from evertrace._src.engines.native.emit import (
+    CODES,
+    WINDOW_MATMUL,
+    emission,
+    item_size,
+    kind_of,
+)
 from evertrace._src.engines.native.rules.dot import product, product_code
 from evertrace._src.engines.native.rules.structural import dense, laid_out, padded
 from evertrace._src.ops import conv
@@ -31,36 +37,40 @@ def _conv_general_dilated(e, eqn, xs):
     count, reach = batch * math.prod(places), math.prod(window) * channels
 
     work = e.xla_cost
-    rows = _rows(e, e.convert(xs[0], code), lhs.shape, batch, places, window, channels, p)
-    e.spend(costs.windows_cost(e.size_of([rows])), 0.0)
+    x, row_dims, column_dims, group_dims = _windows_of(
+        e, e.convert(xs[0], code), lhs.shape, batch, places, window, channels, p
+    )
+    # Windows are read in the order in which they lie in memory.
+    order = sorted(range(len(column_dims)), key=lambda d: -column_dims[d][1])
+    column_dims = [column_dims[d] for d in order]
     steps = dense(rhs.shape)
     o_step = steps[rhs_spec[0]]
+    kernel_dims = [(rhs.shape[d], steps[d]) for d in rhs_spec[2:]]
+    kernel_dims.append((channels, steps[rhs_spec[1]]))
     columns = laid_out(
         e,
         e.convert(xs[1], code),
         [
             (groups, features * o_step),
-            *zip(window, [steps[d] for d in rhs_spec[2:]], strict=True),
-            (channels, steps[rhs_spec[1]]),
+            *[kernel_dims[d] for d in order],
             (features, o_step),
         ],
     )
-    numbers = (
-        groups,
-        count,
-        features,
-        reach,
-        count * reach,
-        reach,
-        1,
-        reach * features,
-        features,
-        1,
-    )
-    z = product(e, rows, columns, numbers)
+    order = sorted(range(len(row_dims)), key=lambda d: -row_dims[d][1])
+    row_dims = [row_dims[d] for d in order]
+    if groups == 1 and code in _WINDOW_CODES and features >= FEW_FEATURES:
+        z = _window_product(e, x, columns, row_dims, column_dims, features)
+    else:
+        rows = laid_out(e, x, [*group_dims, *row_dims, *column_dims])
+        e.spend(costs.windows_cost(e.size_of([rows])), 0.0)
+        numbers = (groups, count, features, reach)
+        strides = (count * reach, reach, 1, reach * features, features, 1)
+        z = product(e, rows, columns, numbers + strides)
 
-    *steps, _ = dense([batch, *places, features])
-    dims = list(zip([batch, *places], steps, strict=True))
+    made_steps = dense([size for size, _ in row_dims] + [features])
+    dims = [(0, 0)] * len(order)
+    for i, d in enumerate(order):
+        dims[d] = row_dims[i][0], made_steps[i]
     made = []
     for d in range(out.ndim):
         at = out_spec.index(d)
@@ -70,8 +80,45 @@ def _conv_general_dilated(e, eqn, xs):
     return y
 
 
-def _rows(e, x, shape, batch, places, window, channels, p):
-    """Return the windows of an operand: ``[groups, batch, *places, *window, channels]``."""
+_WINDOW_CODES = (CODES["float32"], CODES["float64"])
+
+FEW_FEATURES = 8
+"""For fewer, a tile would be mostly empty: windows are laid out in memory and transposed."""
+
+
+def _window_product(e, x, y, rows, columns, features):
+    """Multiply windows of a value by a matrix: see `WindowProduct` in `structure.h`."""
+    count, reach = (math.prod([size for size, _ in dims]) for dims in (rows, columns))
+    rows, columns = _collapsed(rows), _collapsed(columns)
+    sizes, strides = zip(*rows, *columns, strict=True) if rows or columns else ((), ())
+    code = e.values[x][0]
+    made = e.new((code, count * features))
+    numbers = (len(rows), len(columns), features, *sizes, *strides)
+    e.add(WINDOW_MATMUL, (made,), (x, y), "", numbers)
+    tape, xla = costs.product_costs(1, count, features, reach, item_size(code))
+    e.spend(tape + costs.NS_PER_BYTE_OF_WINDOW_MULTIPLIED * count * reach * item_size(code), xla)
+    return made
+
+
+def _collapsed(dims):
+    """Return (size, stride) of dimensions of a view in as few as will do."""
+    made = []
+    for size, stride in dims:
+        if size == 1:
+            continue
+        if made and made[-1][1] == size * stride:
+            made[-1] = (made[-1][0] * size, stride)
+        else:
+            made.append((size, stride))
+    return made
+
+
+def _windows_of(e, x, shape, batch, places, window, channels, p):
+    """Return an operand, padded, and how its windows lie in it.
+
+    They are (size, stride) of the dimensions of their numbers, ``[batch, *places]``, of what is in
+    one, ``[*window, channels]``, and of groups.
+    """
     lhs_spec = p["dimension_numbers"][0]
     config = [(0, 0, 0)] * len(shape)
     for d, (low, high), apart in zip(lhs_spec[2:], p["padding"], p["lhs_dilation"], strict=True):
@@ -80,17 +127,12 @@ def _rows(e, x, shape, batch, places, window, channels, p):
     steps = dense(shape)
     batch_step, step = steps[lhs_spec[0]], steps[lhs_spec[1]]
     by_features, by_batch = p["feature_group_count"], p["batch_group_count"]
-    return laid_out(
-        e,
+    sides = [steps[d] for d in lhs_spec[2:]]
+    return (
         x,
-        [
-            (by_batch, batch * batch_step),
-            (by_features, channels * step),
-            (batch, batch_step),
-            *_slid(places, [steps[d] for d in lhs_spec[2:]], p["window_strides"]),
-            *_slid(window, [steps[d] for d in lhs_spec[2:]], p["rhs_dilation"]),
-            (channels, step),
-        ],
+        [(batch, batch_step), *_slid(places, sides, p["window_strides"])],
+        [*_slid(window, sides, p["rhs_dilation"]), (channels, step)],
+        [(by_batch, batch * batch_step), (by_features, channels * step)],
     )
 
 
