@@ -21,9 +21,9 @@ def random_convolution(rng, large):
     rank = int(rng.integers(1, 4))
     sides = "HWD"[:rank]
     n, c, o = (int(rng.choice(sizes)) for sizes in ([1, 2, 5], [1, 2, 3, 8, 17], [1, 7, 8, 33]))
-    low, high = (40, 60) if large else (5, 9)
-    if large:  # several blocks of places, and of what is in a window
-        sides, n, c, o = "HW", 4, 8, 33
+    low, high = (24, 40) if large else (5, 9)
+    if large:  # several blocks of places, and of what is in a window; runs that are read in place
+        sides, n, c, o = "HW", 2, int(rng.choice([8, 70])), 33
     sizes = {side: int(rng.integers(low, high)) for side in sides}
     window = {side: int(rng.integers(1, 4)) for side in sides}
     names = ["".join(rng.permutation(list(k + sides))) for k in ("NC", "OI", "NC")]

@@ -343,6 +343,8 @@ void matmul_floats(const void* x, const void* y, void* out, const MatmulShape& s
 constexpr int64_t kWindowItems = 1 << 16;      // that are laid out at a time
 constexpr int64_t kFewColumns = 1 << 10;       // so many are laid out as a whole
 constexpr int64_t kManyRows = 1 << 9;          // of windows with more columns: so many at a time
+constexpr int64_t kLongRun = 64;               // neighbours, which are read where they are
+constexpr int64_t kLongLine = 8;               // by as many windows at least
 constexpr int64_t kWindowDirectBytes = 1 << 18;  // of the other matrix, which is read in place
 
 int64_t size_of(const std::vector<ViewDim>& dims) {
@@ -395,7 +397,7 @@ class IndexBlocks {
 };
 
 // Copies a block of windows into a dense matrix, along the dimensions `outer` and `inner` of it.
-void lay_out(const char* from, void* to, const std::vector<ViewDim>& outer,
+void lay_out(const void* from, void* to, const std::vector<ViewDim>& outer,
              const std::vector<ViewDim>& inner, int64_t item) {
   std::vector<int64_t> shape, in, out;
   for (const auto* dims : {&outer, &inner}) {
@@ -410,37 +412,67 @@ void lay_out(const char* from, void* to, const std::vector<ViewDim>& outer,
   copy_strided(from, to, static_cast<int>(shape.size()), shape.data(), in.data(), out.data(), item);
 }
 
+// The product of a block of rows with runs of elements that are neighbours in the view.
+template <class T>
+void multiply_runs(const T* x, const T* y, T* out, const IndexBlocks::Block& row,
+                   const IndexBlocks& runs, int64_t n) {
+  const IndexBlocks lines(row.dims, row.dims.back().size);
+  for (int64_t i = 0; i < lines.count(); ++i) {
+    const auto line = lines[i];
+    for (int64_t j = 0; j < runs.count(); ++j) {
+      const auto run = runs[j];
+      const Product<T> part{line.size, n, run.size,
+                            x + row.offset + line.offset + run.offset, line.dims.back().stride, 1,
+                            y + run.first * n, n, 1,
+                            out + (row.first + line.first) * n, n, 1};
+      TiledProduct<T>(part, kWindowDirectBytes, j > 0).run();
+    }
+  }
+}
+
+// The product of a block of rows, laid out with so many columns at a time.
+template <class T>
+void multiply_laid_out(const T* x, const T* y, T* out, const IndexBlocks::Block& row,
+                       const IndexBlocks& columns, int64_t n, bool by_rows) {
+  const Buffer<T> room(row.size * columns.most());
+  for (int64_t j = 0; j < columns.count(); ++j) {
+    const auto column = columns[j];
+    lay_out(x + row.offset + column.offset, room.data(), by_rows ? row.dims : column.dims,
+            by_rows ? column.dims : row.dims, sizeof(T));
+    const Product<T> part{row.size, n, column.size,
+                          room.data(), by_rows ? column.size : 1, by_rows ? 1 : row.size,
+                          y + column.first * n, n, 1,
+                          out + row.first * n, n, 1};
+    TiledProduct<T>(part, kWindowDirectBytes, j > 0).run();
+  }
+}
+
 // How sums are divided depends on the sizes alone, never on the threads.
 template <class T>
 void matmul_windows(const void* x, const void* y, void* out, const WindowProduct& s) {
-  constexpr int64_t kItem = sizeof(T);
   const int64_t m = size_of(s.rows), k = size_of(s.columns);
+  const T* const xs = static_cast<const T*>(x);
+  const T* const ys = static_cast<const T*>(y);
+  T* const outs = static_cast<T*>(out);
   if (m == 0 || s.n == 0) return;
   if (k == 0) {
-    std::fill_n(static_cast<T*>(out), m * s.n, T{});
+    std::fill_n(outs, m * s.n, T{});
     return;
   }
-  const IndexBlocks columns(s.columns,
-                            k <= kFewColumns ? k : kWindowItems / std::min(m, kManyRows));
+  const bool by_rows = s.columns.empty() || s.columns.back().stride == 1;
+  const int64_t run = s.columns.empty() ? 1 : s.columns.back().size;
+  const bool in_place = by_rows && run >= kLongRun && !s.rows.empty() &&
+                        s.rows.back().size >= kLongLine;
+  const IndexBlocks columns(s.columns, in_place          ? run
+                                       : k <= kFewColumns ? k
+                                                          : kWindowItems / std::min(m, kManyRows));
   const bool is_parallel = static_cast<double>(m) * s.n * k >= kParallelProducts;
   const int64_t threads = is_parallel ? thread_count() : 1;
   const IndexBlocks rows(s.rows, std::min(std::max<int64_t>(1, kWindowItems / columns.most()),
                                           (m + threads - 1) / threads));
-  const bool by_rows = s.columns.empty() || s.columns.back().stride == 1;
   const auto multiply_rows = [&](int64_t i) {
-    const auto row = rows[i];
-    const Buffer<T> room(row.size * columns.most());
-    for (int64_t j = 0; j < columns.count(); ++j) {
-      const auto column = columns[j];
-      const char* from = static_cast<const char*>(x) + (row.offset + column.offset) * kItem;
-      lay_out(from, room.data(), by_rows ? row.dims : column.dims,
-              by_rows ? column.dims : row.dims, kItem);
-      const Product<T> part{row.size, s.n, column.size,
-                            room.data(), by_rows ? column.size : 1, by_rows ? 1 : row.size,
-                            static_cast<const T*>(y) + column.first * s.n, s.n, 1,
-                            static_cast<T*>(out) + row.first * s.n, s.n, 1};
-      TiledProduct<T>(part, kWindowDirectBytes, j > 0).run();
-    }
+    if (in_place) multiply_runs(xs, ys, outs, rows[i], columns, s.n);
+    else multiply_laid_out(xs, ys, outs, rows[i], columns, s.n, by_rows);
   };
   if (is_parallel) return parallel_for(rows.count(), multiply_rows);
   for (int64_t i = 0; i < rows.count(); ++i) multiply_rows(i);
