@@ -6,6 +6,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace.ad_checkpoint import checkpoint_name
 from evertrace.experimental import checkify
 from evertrace.experimental.checkify import check
 
@@ -117,6 +118,11 @@ AUTOMATIC = [
     (lambda x: x - x, (np.inf,), NAN, "primitive: sub"),
     (jnp.sum, (X * np.nan,), NAN, "primitive: reduce_sum"),
     (lambda x: jnp.where(x > 0, x, 0), (np.nan,), NAN, None),
+    (lambda x: lax.clamp(0.0, x, 1.0), (np.nan,), NAN, None),
+    (lambda x: jnp.max(jnp.maximum(x, 0)), (X * np.nan,), NAN, None),
+    (lambda x: lax.cummax(-x), (X * np.nan,), NAN, None),
+    (lax.optimization_barrier, (np.nan,), NAN, None),
+    (lambda x: checkpoint_name(x, "x"), (np.nan,), NAN, None),
     (lambda x: jnp.sort(x.reshape(1).astype("float16")), (np.nan,), NAN, None),
     (lambda x: lax.scan(lambda c, _: (jnp.sqrt(c - 1), None), x, None, 3)[0], (1.5,), NAN, "sqrt"),
     (ev.grad(lambda x: jnp.sqrt(x) * 0), (0.0,), checkify.float_checks, "division by zero"),

@@ -3,8 +3,10 @@
 A rule may be missing only where its slot says why, with `undefined`.
 """
 
+import ast
 import importlib
 import pkgutil
+from pathlib import Path
 
 import pytest
 
@@ -126,3 +128,34 @@ def test_all_have_a_row():
 def test_names_of_rows_are_unique():
     names = [spec.name for spec in ROWS]
     assert len(names) == len(set(names))
+
+
+def lists_of_names(path):
+    """Yield the literals of a file that hold four names of primitives or more, and little else."""
+    names = {prim.name for prim in PRIMITIVES}
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in [x for x in ast.walk(tree) if isinstance(x, ast.expr)]:
+        items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+        texts = [x.value for x in items if isinstance(x, ast.Constant) and type(x.value) is str]
+        known = [text for text in texts if text in names]
+        if len(known) >= 4 and 2 * len(known) > len(texts):
+            yield f"{path.name}:{node.lineno}: {', '.join(known)}"
+
+
+def test_facts_about_primitives_are_no_lists_of_names():
+    sources = Path(evertrace._src.ops.__path__[0]).parent
+    folders = sources / "engines", sources / "experimental" / "checkify"
+    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    found = [line for path in paths for line in lists_of_names(path)]
+    assert not found, "give `Primitive` an attribute, or the engine a table by primitive"
+
+
+def test_lists_of_names_are_found(tmp_path):
+    path = tmp_path / "lists.py"
+    path.write_text(
+        'A = ["add", "mul", "or", "sin"]\nB = {"or": 1, "exp": 2, "log": 3, "abs": 4}\n'
+    )
+    assert list(lists_of_names(path)) == [
+        "lists.py:1: add, mul, or, sin",
+        "lists.py:2: or, exp, log, abs",
+    ]

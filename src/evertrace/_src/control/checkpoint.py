@@ -269,6 +269,7 @@ def _each_alone(operands, results):
 
 optimization_barrier_p: Primitive = Primitive(
     "optimization_barrier",
+    moves=True,
     factors=_each_alone,
     multiple_results=True,
     abstract=lambda *avals: avals,

@@ -20,6 +20,7 @@ from evertrace._src.transforms.staging import close_jaxpr
 
 name_p: Primitive = Primitive(
     "name",
+    moves=True,
     factors=pointwise,
     abstract=lambda x, *, name: x,
     host=lambda x, *, name: x,

@@ -208,6 +208,9 @@ class Primitive:
         which are trailing dimensions. Operands of ordinary dtypes stay as they are: engines' rules
         of operations with indices or predicates take those without the trailing dimensions.
         AS_IS if the rules know extended dtypes. With None, such operands are an error.
+      moves: whether a NaN in a result was one in an operand: what checks look for was there before.
+      is_tape_of_plans: whether a plan of an eager function takes it as a tape of its own, which
+        gives the bits of `host`, but for running sums of floats.
       **rules: the slots described at the top of this module.
 
     Example:
@@ -220,7 +223,7 @@ class Primitive:
 
     __slots__ = (
         *RULE_SLOTS, "__weakref__", "_calls", "_types", "cache_types", "effects", "elementwise",
-        "is_call", "multiple_results", "name", "physical", "show",
+        "is_call", "is_tape_of_plans", "moves", "multiple_results", "name", "physical", "show",
     )  # fmt: skip
 
     # What interpreters of jaxprs ask for JAX's `core.call`: our calls are all like those of `jit`.
@@ -253,6 +256,8 @@ class Primitive:
         is_call: bool = False,
         cache_types: Any = True,
         physical: Any = None,
+        moves: bool = False,
+        is_tape_of_plans: bool = False,
         **rules: Any,
     ) -> None:
         self.name = name
@@ -263,6 +268,8 @@ class Primitive:
         self.is_call = is_call
         self.cache_types = cache_types
         self.physical = physical
+        self.moves = moves
+        self.is_tape_of_plans = is_tape_of_plans
         for slot in RULE_SLOTS:
             setattr(self, slot, rules.pop(slot, None))
         if elementwise and self.factors is None:

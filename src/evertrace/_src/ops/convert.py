@@ -75,6 +75,7 @@ def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
 
 convert_element_type_p: Primitive = Primitive(
     "convert_element_type",
+    moves=True,
     elementwise=True,
     show=("new_dtype", "weak_type"),
     abstract=_convert_abstract,
@@ -204,6 +205,7 @@ def _bitcast_jvp(tangents, primals, out, *, new_dtype):
 
 bitcast_convert_type_p: Primitive = Primitive(
     "bitcast_convert_type",
+    moves=True,
     factors=shared_lead,
     abstract=_bitcast_abstract,
     host=_bitcast_host,
@@ -245,6 +247,7 @@ def _reduce_precision_transpose(ct, x, **params):
 reduce_precision_p: Primitive = elementwise(
     "reduce_precision",
     FLOATING,
+    moves=True,
     host=_reduce_precision_host,
     linear=JOINTLY,
     transpose=_reduce_precision_transpose,
@@ -259,6 +262,7 @@ def _same(x):
 
 copy_p: Primitive = Primitive(
     "copy",
+    moves=True,
     factors=pointwise,
     abstract=_same,
     host=np.array,
@@ -270,6 +274,7 @@ copy_p.define("batch")(batching_of(copy_p))
 
 stop_gradient_p: Primitive = Primitive(
     "stop_gradient",
+    moves=True,
     factors=pointwise,
     abstract=_same,
     host=_same,

@@ -50,6 +50,7 @@ def iota(dtype, shape, dimension=0):
 # is for derived ones, made by running a rule of the user's that uses an array.
 constant_p = Primitive(
     "constant",
+    moves=True,
     abstract=lambda *, value: value.aval,
     host=lambda *, value: value.host(),
     jvp=undefined("has no operands"),

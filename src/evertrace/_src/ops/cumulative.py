@@ -120,6 +120,7 @@ cumsum_p: Primitive = _scan(
     _added_up,
     linear=JOINTLY,
     transpose=lambda ct, x, *, axis, reverse: [cumsum_p.bind(ct, axis=axis, reverse=not reverse)],
+    is_tape_of_plans=True,
 )
 
 
@@ -128,7 +129,9 @@ def _cumprod_jvp(tangents, primals, out, *, axis, reverse):
     return linear_recurrence(primals[0], mul_p.bind(tangents[0], before), axis, reverse)
 
 
-cumprod_p: Primitive = _scan("cumprod", NUMERIC, np.multiply.accumulate, jvp=_cumprod_jvp)
+cumprod_p: Primitive = _scan(
+    "cumprod", NUMERIC, np.multiply.accumulate, jvp=_cumprod_jvp, is_tape_of_plans=True
+)
 
 
 def cumprod(x, axis, *, reverse=False):
@@ -162,8 +165,22 @@ def _extremes_of(ufunc):
     return accumulate
 
 
-cummax_p: Primitive = _scan("cummax", NUMERIC, _extremes_of(np.maximum), jvp=_extremum_jvp)
-cummin_p: Primitive = _scan("cummin", NUMERIC, _extremes_of(np.minimum), jvp=_extremum_jvp)
+cummax_p: Primitive = _scan(
+    "cummax",
+    NUMERIC,
+    _extremes_of(np.maximum),
+    jvp=_extremum_jvp,
+    moves=True,
+    is_tape_of_plans=True,
+)
+cummin_p: Primitive = _scan(
+    "cummin",
+    NUMERIC,
+    _extremes_of(np.minimum),
+    jvp=_extremum_jvp,
+    moves=True,
+    is_tape_of_plans=True,
+)
 
 # ---------------------------------------------------------------- log-sum-exp
 

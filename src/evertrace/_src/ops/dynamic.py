@@ -104,6 +104,7 @@ def _slice_batch(size, args, dims, *, slice_sizes):
 
 dynamic_slice_p: Primitive = Primitive(
     "dynamic_slice",
+    moves=True,
     factors=of_equal_size,
     abstract=_slice_abstract,
     linear=(0,),
@@ -169,6 +170,7 @@ def _update_batch(size, args, dims):
 
 dynamic_update_slice_p: Primitive = Primitive(
     "dynamic_update_slice",
+    moves=True,
     factors=of_equal_size,
     abstract=_update_abstract,
     host=_update_host,

@@ -131,6 +131,7 @@ add_p: Primitive = elementwise(
 neg_p: Primitive = elementwise(
     "neg",
     NUMERIC,
+    moves=True,
     host=in_bytes(np.negative),
     linear=JOINTLY,
     transpose=lambda ct, x: [neg_p.bind(ct)],
@@ -326,17 +327,23 @@ _min_host = _extremum_host(np.minimum, lambda x, y: -(-x - y))
 max_p: Primitive = elementwise(
     "max",
     ANY,
+    moves=True,
     host=_max_host,
     deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
 )
 min_p: Primitive = elementwise(
     "min",
     ANY,
+    moves=True,
     host=_min_host,
     deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
 )
 clamp_p: Primitive = elementwise(
-    "clamp", ORDERED, host=lambda lo, x, hi: _min_host(_max_host(x, lo), hi), jvp=_clamp_jvp
+    "clamp",
+    ORDERED,
+    host=lambda lo, x, hi: _min_host(_max_host(x, lo), hi),
+    jvp=_clamp_jvp,
+    moves=True,
 )
 clamp_p.define("abstract")(_clamp_abstract)
 clamp_p.define("batch")(_clamp_batch)
@@ -374,6 +381,7 @@ def conj(x):
 real_p: Primitive = elementwise(
     "real",
     COMPLEX,
+    moves=True,
     host=np.real,
     result=real_dtype,
     linear=JOINTLY,
@@ -382,6 +390,7 @@ real_p: Primitive = elementwise(
 imag_p: Primitive = elementwise(
     "imag",
     COMPLEX,
+    moves=True,
     host=np.imag,
     result=real_dtype,
     linear=JOINTLY,
@@ -390,6 +399,7 @@ imag_p: Primitive = elementwise(
 complex_p: Primitive = elementwise(
     "complex",
     (np.float32, np.float64),
+    moves=True,
     host=_complex_host,
     result=_complex_dtype,
     linear=JOINTLY,
@@ -398,6 +408,7 @@ complex_p: Primitive = elementwise(
 conj_p: Primitive = elementwise(
     "conj",
     (np.float32, np.float64, *COMPLEX),
+    moves=True,
     result=_complex_dtype,
     linear=JOINTLY,
     host=lambda x, *, input_dtype: np.conj(x).astype(_complex_dtype(x.dtype)),

@@ -242,6 +242,8 @@ def _gather_physical(x, indices, *, dimension_numbers, slice_sizes, **params):
 
 gather_p: Primitive = Primitive(
     "gather",
+    is_tape_of_plans=True,
+    moves=True,
     factors=_gather_factors,
     abstract=_gather_abstract,
     host=indexing_host.gather,
@@ -510,7 +512,13 @@ def _remained(x_aval, indices, updates, params):
 
 
 scatter_p: Primitive = _scatter_primitive(
-    "scatter", None, None, linear=JOINTLY, transpose=_scatter_transpose
+    "scatter",
+    None,
+    None,
+    linear=JOINTLY,
+    transpose=_scatter_transpose,
+    moves=True,
+    is_tape_of_plans=True,
 )
 
 # ---------------------------------------------------------------- scatter-mul

@@ -208,6 +208,7 @@ random_split_p: Primitive = Primitive(
 )
 random_fold_in_p: Primitive = Primitive(
     "random_fold_in",
+    is_tape_of_plans=True,
     factors=shared_lead,
     abstract=_fold_in_abstract,
     host=_fold_in_host,

@@ -96,7 +96,7 @@ def _extremum_jvp(tangents, primals, out, *, axes):
 def _extremum(name, ufunc, identity):
     # NumPy looks for the extreme of floats, and then at the signs of zeros.
     host = _extremum_host(ufunc, identity)
-    return _reduction(name, ANY, host, slow_kinds="f", jvp=_extremum_jvp)
+    return _reduction(name, ANY, host, slow_kinds="f", jvp=_extremum_jvp, moves=True)
 
 
 reduce_max_p = _extremum("reduce_max", np.maximum, lowest)

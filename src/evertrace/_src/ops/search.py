@@ -56,6 +56,7 @@ def _batch(size, args, dims, **params):
 
 searchsorted_p = Primitive(
     "searchsorted",
+    is_tape_of_plans=True,
     factors=batched(1),
     abstract=_abstract,
     host=_host,

@@ -94,6 +94,7 @@ def _select_batch(size, args, dims):
 
 select_n_p: Primitive = Primitive(
     "select_n",
+    moves=True,
     factors=pointwise,
     abstract=_select_abstract,
     host=_select_host,

@@ -97,6 +97,7 @@ def _slice_physical(x, *, start_indices, limit_indices, strides):
 
 slice_p: Primitive = Primitive(
     "slice",
+    moves=True,
     factors=pointwise,
     abstract=_slice_abstract,
     host=_slice_host,
@@ -229,6 +230,8 @@ def _pad_batch(size, args, dims, *, padding_config):
 
 pad_p: Primitive = Primitive(
     "pad",
+    is_tape_of_plans=True,
+    moves=True,
     factors=pointwise,
     abstract=_pad_abstract,
     host=_pad_host,
@@ -303,6 +306,8 @@ def _concatenate_batch(size, args, dims, *, dimension):
 
 concatenate_p: Primitive = Primitive(
     "concatenate",
+    is_tape_of_plans=True,
+    moves=True,
     factors=pointwise,
     abstract=_concatenate_abstract,
     linear=JOINTLY,
@@ -347,6 +352,7 @@ def _split_batch(size, args, dims, *, sizes, axis):
 
 split_p: Primitive = Primitive(
     "split",
+    moves=True,
     factors=pointwise,
     multiple_results=True,
     abstract=_split_abstract,
@@ -390,6 +396,7 @@ def _stack_batch(size, args, dims, *, axis):
 
 stack_p: Primitive = Primitive(
     "stack",
+    moves=True,
     factors=_stack_factors,
     abstract=_stack_abstract,
     linear=JOINTLY,
@@ -426,6 +433,7 @@ def _unstack_batch(size, args, dims, *, axis):
 
 unstack_p: Primitive = Primitive(
     "unstack",
+    moves=True,
     factors=_unstack_factors,
     multiple_results=True,
     abstract=_unstack_abstract,
@@ -466,6 +474,7 @@ def _tile_batch(size, args, dims, *, reps):
 
 tile_p: Primitive = Primitive(
     "tile",
+    moves=True,
     factors=of_equal_size,
     abstract=_tile_abstract,
     linear=JOINTLY,

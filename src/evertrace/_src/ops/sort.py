@@ -112,6 +112,8 @@ def _sort_batch(size, args, dims, *, dimension, is_stable, num_keys):
 
 sort_p: Primitive = Primitive(
     "sort",
+    is_tape_of_plans=True,
+    moves=True,
     factors=pointwise,
     multiple_results=True,
     abstract=_sort_abstract,
@@ -185,6 +187,8 @@ def _top_k_batch(size, args, dims, *, k, axis):
 
 top_k_p: Primitive = Primitive(
     "top_k",
+    is_tape_of_plans=True,
+    moves=True,
     factors=of_equal_size,
     multiple_results=True,
     abstract=_top_k_abstract,

@@ -143,6 +143,7 @@ def _broadcast_show(*, shape, broadcast_dimensions, sharding):
 
 broadcast_in_dim_p: Primitive = Primitive(
     "broadcast_in_dim",
+    moves=True,
     factors=_broadcast_factors,
     abstract=_broadcast_abstract,
     host=_broadcast_host,
@@ -294,6 +295,7 @@ def _reshape_physical(x, *, new_sizes, dimensions, sharding):
 
 reshape_p: Primitive = Primitive(
     "reshape",
+    moves=True,
     factors=_reshape_factors,
     abstract=_reshape_abstract,
     linear=JOINTLY,
@@ -338,6 +340,7 @@ def _transpose_batch(size, args, dims, *, permutation):
 
 transpose_p: Primitive = Primitive(
     "transpose",
+    moves=True,
     factors=lambda operands, results, *, permutation: by_dimension(
         [range(operands[0].ndim)], [permutation]
     ),
@@ -411,6 +414,7 @@ def _squeeze_batch(size, args, dims, *, dimensions):
 
 squeeze_p: Primitive = Primitive(
     "squeeze",
+    moves=True,
     factors=without("dimensions"),
     abstract=_squeeze_abstract,
     linear=JOINTLY,
@@ -441,6 +445,7 @@ def _rev_batch(size, args, dims, *, dimensions):
 
 rev_p: Primitive = Primitive(
     "rev",
+    moves=True,
     factors=pointwise,
     abstract=_rev_abstract,
     linear=JOINTLY,

@@ -7,26 +7,27 @@ instructions, from a few elements on, and elsewhere where several threads share 
 import numpy as np
 
 from evertrace._src import config, dtypes, kernels, native
+from evertrace._src.ops import bits, convert, elementwise, select, special
 
 _FEW, _MANY = 1 << 10, 1 << 16
+"""Elements from which on a loop pays, of what is slow in NumPy and of all others."""
 
-_SLOW_IN_NUMPY = [
-    "clamp", "clz", "convert_element_type", "div", "erf", "erf_inv", "erfc", "integer_pow",
-    "logistic", "nextafter", "population_count", "rem", "round", "rsqrt", "select_n",
-    "shift_right_arithmetic", "shift_right_logical", "sign",
-]  # fmt: skip
-_QUICK_IN_NUMPY = [
-    "abs", "acos", "acosh", "add", "add_any", "and", "asin", "asinh", "atan", "atan2", "atanh",
-    "cbrt", "ceil", "cos", "cosh", "eq", "exp", "exp2", "expm1", "floor", "ge", "gt", "is_finite",
-    "le", "log", "log1p", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "pow", "shift_left",
-    "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "xor",
-]  # fmt: skip
+_SLOW_IN_NUMPY = frozenset({
+    bits.clz_p, bits.population_count_p, bits.shift_right_arithmetic_p, bits.shift_right_logical_p,
+    convert.convert_element_type_p, elementwise.div_p, elementwise.integer_pow_p,
+    elementwise.logistic_p, elementwise.nextafter_p, elementwise.rem_p, elementwise.round_p,
+    elementwise.rsqrt_p, elementwise.sign_p, elementwise.clamp_p, select.select_n_p,
+    special.erf_inv_p, special.erf_p, special.erfc_p,
+})  # fmt: skip
 
-# Elements from which on a loop pays, by name.
-_LEAST = dict.fromkeys(_SLOW_IN_NUMPY, _FEW) | dict.fromkeys(_QUICK_IN_NUMPY, _MANY)
+PARAM = {elementwise.integer_pow_p: "y", elementwise.round_p: "rounding_method"}
+"""The param that is a number which a loop takes; a conversion has its dtype from the result."""
 
-# The param that a loop takes, by name. `convert_element_type` has its dtype from the result.
-_PARAM = {"integer_pow": "y", "round": "rounding_method"}
+
+def param_of(prim, params):
+    """Return the number that a loop takes besides operands."""
+    return int(params[PARAM[prim]]) if prim in PARAM else 0
+
 
 # NumPy has no vector instructions for these, so that everything is slow.
 _NARROW = frozenset([np.dtype(np.float16), np.dtype(dtypes.bfloat16)])
@@ -44,16 +45,16 @@ def run(prim, operands, aval, params):
       params: of the operation.
     """
     size = aval.size
-    least = _LEAST.get(prim.name)
-    if least is None or size < _FEW or (size < least and operands[-1].dtype not in _NARROW):
+    if size < _FEW or not (prim.elementwise or prim in _SLOW_IN_NUMPY):
+        return None
+    if size < _MANY and prim not in _SLOW_IN_NUMPY and operands[-1].dtype not in _NARROW:
         return None
     if not native.is_built() or not config.current().native_kernels:
         return None
     if aval.dtype not in _KNOWN or not all(map(_is_readable, operands)):
         return None
-    param = params[_PARAM[prim.name]] if prim.name in _PARAM else 0
     out = np.empty(aval.shape, aval.dtype)
-    return out if kernels.loop(prim.name, operands, out, param) else None
+    return out if kernels.loop(prim.name, operands, out, param_of(prim, params)) else None
 
 
 def _is_readable(x):

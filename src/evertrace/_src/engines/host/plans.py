@@ -30,12 +30,14 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.engines.host.recorded import (
     MOST_PRODUCTS,
+    REDUCTIONS,
     NoPlan,
     in_memory,
     num_products,
     recorded,
     spec_of,
 )
+from evertrace._src.ops import convert, creation, dot, reduce, select, structural
 from evertrace._src.tracebacks import shortened
 
 MOST_ELEMENTS = 1 << 17
@@ -228,20 +230,23 @@ def _traced(call):
 
 def _is_fused(jaxpr):
     """Whether operations would be several passes over memory, which a tape makes one."""
-    passes = [eqn.primitive for eqn in jaxpr.eqns if eqn.primitive.name not in _FREE]
-    return len(passes) > 1 and all(prim.elementwise or prim.name in _FUSED for prim in passes)
+    passes = [eqn.primitive for eqn in jaxpr.eqns if eqn.primitive not in _FREE]
+    return len(passes) > 1 and all(prim.elementwise or prim in _FUSED for prim in passes)
 
 
-_FREE = frozenset(["bitcast_convert_type", "expand_dims", "reshape", "squeeze", "stop_gradient"])
-_FUSED = frozenset([
-    "argmax", "argmin", "broadcast_in_dim", "convert_element_type", "iota", "reduce_and",
-    "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "select_n",
-])  # fmt: skip
+_FREE = frozenset({
+    convert.bitcast_convert_type_p, convert.stop_gradient_p, structural.reshape_p,
+    structural.squeeze_p,
+})  # fmt: skip
+_FUSED = (REDUCTIONS - {reduce.reduce_xor_p}) | {
+    convert.convert_element_type_p, creation.iota_p, select.select_n_p,
+    structural.broadcast_in_dim_p,
+}  # fmt: skip
 
 
 def _is_work(eqn):
     """Whether an equation is so much work that the host's libraries are better at it."""
-    if eqn.primitive.name != "dot_general":
+    if eqn.primitive is not dot.dot_general_p:
         return False
     lhs, rhs = (x.aval for x in eqn.invars)
     return num_products(lhs, rhs, eqn.params, eqn.outvars[0].aval) > MOST_PRODUCTS

@@ -12,7 +12,16 @@ from evertrace._src import dtypes, kernels, native, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.engine import mode
-from evertrace._src.ops import dot
+from evertrace._src.engines.host import loops
+from evertrace._src.ops import (
+    convert,
+    dot,
+    random,
+    reduce,
+    select,
+    slicing,
+    structural,
+)
 
 MOST_SLOTS = 64
 """Of what is recorded; as in `python/plan.h`."""
@@ -119,15 +128,15 @@ class _Description:
             return  # a constant, which is found as such where it is used
         avals = [x.aval for x in outs]
         is_of_keys = prim.moves_physical(avals if prim.multiple_results else avals[0])
-        if is_of_keys and prim.name not in _OF_KEYS_TOO:
+        if is_of_keys and prim not in _OF_KEYS_TOO:
             raise NoPlan
-        if prim.name in _AS_TAPES:
+        if prim.is_tape_of_plans:
             slots = self._tape(prim, params, avals)
         else:
-            translate = _TRANSLATIONS.get(prim.name) or (_loop if prim.elementwise else None)
+            translate = _TRANSLATIONS.get(prim) or (_loop if prim.elementwise else None)
             if translate is None or prim.multiple_results:
                 raise NoPlan
-            slots = [translate(self, prim.name, params, args, avals[0])]
+            slots = [translate(self, prim, params, args, avals[0])]
         for (x, y), slot in zip(pairs, slots, strict=True):
             self.places[id(x)] = slot, y
 
@@ -233,43 +242,39 @@ def _are_equal(a, b):
 
 
 # ---------------------------------------------------------------- translations
-# Functions of (description, name, params, operands, aval of the result) that return its slot.
+# Functions of (description, primitive, params, operands, aval of the result) that return its slot.
 
 
-def _loop(made, name, params, args, aval):
+def _loop(made, prim, params, args, aval):
     """An elementwise operation is a loop; its param is what it has besides operands."""
-    if not params.keys() <= _LOOP_PARAMS.keys():
+    if params and prim not in loops.PARAM:
         raise NoPlan
-    (param,) = [read(params[k]) for k, read in _LOOP_PARAMS.items() if k in params] or (0,)
-    return made.step("loop", aval, made.loop_operands(), name, param)
+    param = loops.param_of(prim, params)
+    return made.step("loop", aval, made.loop_operands(), prim.name, param)
 
 
-_OF_KEYS_TOO = ("expand_dims", "slice", "squeeze")
-_LOOP_PARAMS = {"y": int, "rounding_method": int}
-
-
-def _convert(made, name, params, args, aval):
+def _convert(made, prim, params, args, aval):
     if args[0].aval.dtype == aval.dtype:  # to another weak type
-        return _same_elements(made, name, params, args, aval)
-    return made.step("loop", aval, (made.operand(0),), name, 0)
+        return _same_elements(made, prim, params, args, aval)
+    return made.step("loop", aval, (made.operand(0),), prim.name, 0)
 
 
-def _select(made, name, params, args, aval):
+def _select(made, prim, params, args, aval):
     which = args[0].aval
     if which.dtype != np.bool_ or len(args) != 3:
         raise NoPlan
-    return made.step("loop", aval, made.loop_operands(), name, 0)
+    return made.step("loop", aval, made.loop_operands(), prim.name, 0)
 
 
-def _same_elements(made, name, params, args, aval):
+def _same_elements(made, prim, params, args, aval):
     """The elements of the operand in order: the same memory."""
     return made.operand(0)
 
 
-def _reshape(made, name, params, args, aval):
+def _reshape(made, prim, params, args, aval):
     if params.get("dimensions") is not None:
         raise NoPlan
-    return _same_elements(made, name, params, args, aval)
+    return _same_elements(made, prim, params, args, aval)
 
 
 def _copy(made, aval, offset, strides):
@@ -281,11 +286,11 @@ def _dense_strides(shape):
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
-def _broadcast(made, name, params, args, aval):
+def _broadcast(made, prim, params, args, aval):
     if args[0].aval.size == aval.size:
         dims = params["broadcast_dimensions"]
         if tuple(sorted(dims)) == tuple(dims):
-            return _same_elements(made, name, params, args, aval)
+            return _same_elements(made, prim, params, args, aval)
     strides = [0] * aval.ndim
     shape = args[0].aval.shape
     for dim, size, stride in zip(
@@ -298,12 +303,12 @@ def _broadcast(made, name, params, args, aval):
     return out
 
 
-def _transpose(made, name, params, args, aval):
+def _transpose(made, prim, params, args, aval):
     strides = _dense_strides(args[0].aval.shape)
     return _copy(made, aval, 0, tuple(strides[i] for i in params["permutation"]))
 
 
-def _slice(made, name, params, args, aval):
+def _slice(made, prim, params, args, aval):
     strides = _dense_strides(in_memory(args[0].aval).shape)
     offset = sum(s * k for s, k in zip(params["start_indices"], strides, strict=False))
     steps = params["strides"] or (1,) * aval.ndim
@@ -312,7 +317,7 @@ def _slice(made, name, params, args, aval):
     return _copy(made, in_memory(aval), offset, made_of)
 
 
-def _reverse(made, name, params, args, aval):
+def _reverse(made, prim, params, args, aval):
     strides = list(_dense_strides(aval.shape))
     offset = 0
     for i in params["dimensions"]:
@@ -321,7 +326,7 @@ def _reverse(made, name, params, args, aval):
     return _copy(made, aval, offset, tuple(strides))
 
 
-def _reduce(made, name, params, args, aval):
+def _reduce(made, prim, params, args, aval):
     """Reductions of neighbouring dimensions."""
     shape, axes = args[0].aval.shape, sorted(params["axes"])
     if not axes:
@@ -330,10 +335,10 @@ def _reduce(made, name, params, args, aval):
     if last - first != len(axes):
         raise NoPlan
     sizes = [math.prod(part) for part in (shape[:first], shape[first:last], shape[last:])]
-    return made.step("reduce", aval, (made.operand(0),), name, *sizes)
+    return made.step("reduce", aval, (made.operand(0),), prim.name, *sizes)
 
 
-def _product(made, name, params, args, aval):
+def _product(made, prim, params, args, aval):
     """Small products; those that are work are for the host's BLAS."""
     lhs, rhs = (x.aval for x in args)
     if num_products(lhs, rhs, params, aval) > MOST_PRODUCTS:
@@ -372,18 +377,18 @@ def _ordered(made, i, aval, order):
     return made.step("copy", turned, (made.operand(i),), 0, turned.shape, strides)
 
 
-def _bitcast(made, name, params, args, aval):
+def _bitcast(made, prim, params, args, aval):
     """Return a copy that is read as another dtype of the same size."""
     if args[0].aval.shape != aval.shape:
         raise NoPlan
     return _copy(made, aval, 0, _dense_strides(aval.shape))
 
 
-def _random_bits(made, name, params, args, aval):
+def _random_bits(made, prim, params, args, aval):
     return _draw(made, params, args, aval, False)
 
 
-def _random_split(made, name, params, args, aval):
+def _random_split(made, prim, params, args, aval):
     return _draw(made, params, args, in_memory(aval), True)
 
 
@@ -402,34 +407,30 @@ def in_memory(aval):
     return ShapedArray((*aval.shape, *aval.dtype.physical_suffix), np.dtype(np.uint32))
 
 
-# What is done by a tape of its own. It gives the bits that the host engine gives, but for running
-# sums of floats, which kernels compute in doubles.
-_AS_TAPES = frozenset([
-    "concatenate", "cummax", "cummin", "cumsum", "cumprod", "gather", "pad", "random_fold_in",
-    "scatter", "searchsorted", "sort", "top_k",
-])  # fmt: skip
+_OF_KEYS_TOO = frozenset({slicing.slice_p, structural.squeeze_p})
+
+REDUCTIONS = frozenset({
+    reduce.argmax_p, reduce.argmin_p, reduce.reduce_and_p, reduce.reduce_max_p,
+    reduce.reduce_min_p, reduce.reduce_or_p, reduce.reduce_prod_p, reduce.reduce_xor_p,
+    structural.reduce_sum_p,
+})  # fmt: skip
 
 _TRANSLATIONS = {
-    "bitcast_convert_type": _bitcast,
-    "broadcast_in_dim": _broadcast,
-    "convert_element_type": _convert,
-    "dot_general": _product,
-    "expand_dims": _same_elements,
-    "random_bits": _random_bits,
-    "random_clone": _same_elements,
-    "random_split": _random_split,
-    "random_unwrap": _same_elements,
-    "random_wrap": _same_elements,
-    "reshape": _reshape,
-    "rev": _reverse,
-    "select_n": _select,
-    "slice": _slice,
-    "squeeze": _same_elements,
-    "stop_gradient": _same_elements,
-    "transpose": _transpose,
-    **dict.fromkeys(
-        ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or",
-         "reduce_xor", "argmax", "argmin"],
-        _reduce,
-    ),
-}  # fmt: skip
+    convert.bitcast_convert_type_p: _bitcast,
+    convert.convert_element_type_p: _convert,
+    convert.stop_gradient_p: _same_elements,
+    dot.dot_general_p: _product,
+    random.random_bits_p: _random_bits,
+    random.random_clone_p: _same_elements,
+    random.random_split_p: _random_split,
+    random.random_unwrap_p: _same_elements,
+    random.random_wrap_p: _same_elements,
+    select.select_n_p: _select,
+    slicing.slice_p: _slice,
+    structural.broadcast_in_dim_p: _broadcast,
+    structural.reshape_p: _reshape,
+    structural.rev_p: _reverse,
+    structural.squeeze_p: _same_elements,
+    structural.transpose_p: _transpose,
+    **dict.fromkeys(REDUCTIONS, _reduce),
+}

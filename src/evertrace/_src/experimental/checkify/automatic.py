@@ -30,18 +30,9 @@ class Failure(NamedTuple):
     payload: tuple = ()
 
 
-# Operations that move numbers: a NaN in their results was in their operands.
-_MOVING = frozenset({
-    "broadcast_in_dim", "concatenate", "constant", "convert_element_type", "copy", "copy_p",
-    "dynamic_slice", "dynamic_update_slice", "gather", "bitcast_convert_type", "neg", "pad",
-    "reduce_precision", "reshape", "rev", "scatter", "select_n", "slice", "sort", "split",
-    "squeeze", "stack", "stop_gradient", "tile", "top_k", "transpose", "unstack",
-})  # fmt: skip
-
-
 def nan_failures(prim, outs):
     """Yield a failure per result of an operation on numbers."""
-    if prim.name in _MOVING:
+    if prim.moves:
         return
     for x in outs:
         if is_inexact(x.aval):
