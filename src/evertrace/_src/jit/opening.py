@@ -11,33 +11,25 @@ has no open trace, and is traced for each size as before.
 """
 
 import copy
-import dataclasses
-import enum
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import dims, dtypes
+from evertrace._src import dims
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, literal
-from evertrace._src.core.tracer import Trace, Tracer
+from evertrace._src.core.tracer import Tracer
 from evertrace._src.dims.expression import variable
 from evertrace._src.dims.scope import OpenScope
+from evertrace._src.jit.filling import Filling, NotOpenError
 from evertrace._src.jit.lifting import hostsizes, recipes
 from evertrace._src.jit.lifting.guards import Guards
-from evertrace._src.ops.sizes import dim_as_value_p
-from evertrace._src.transforms.staging import close_jaxpr
 
 TRACED_BEFORE = 2
 """So many calls that differ in sizes are traced before one is traced for open sizes."""
 
 MOST_TRIED = 4
 """Open traces of calls that are alike but for sizes."""
-
-
-class NotOpenError(Exception):
-    """A trace, or what is in its program, is good for the sizes of its call only."""
 
 
 class Openings:
@@ -97,10 +89,12 @@ class Opening(NamedTuple):
     Attributes:
       recorded: what it has `Recorded`.
       scope: the `OpenScope` of the sizes.
+      templates: what was found out of its program, see `filling`.
     """
 
     recorded: Any
     scope: OpenScope
+    templates: dict[int, Any]
 
     def sizes(self, roots):
         """Return the values of the variables for a call's roots, or None if it is not for them."""
@@ -124,7 +118,7 @@ class Opening(NamedTuple):
         Raises:
           NotOpenError: the program holds what numbers cannot be put into, or it is another one.
         """
-        filling, recorded, host = _Filling(values), self.recorded, self.recorded.host
+        filling, recorded, host = Filling(values, self.templates), self.recorded, self.recorded.host
         if recorded.sized is not None:
             made = hostsizes.for_sizes(recorded.sized, values)
             if made is None:
@@ -310,7 +304,7 @@ def opened(recorded, scope):
              if dims.is_dim(n)}  # fmt: skip
     if not found or found != set(scope.hints):
         raise NotOpenError("no array has the size")
-    return Opening(recorded, scope)
+    return Opening(recorded, scope, {})
 
 
 def is_for_others(found):
@@ -348,105 +342,6 @@ _WITHOUT_PARTS = (
     recipes.Out, recipes.OutTree, recipes.Existing, recipes.Number, recipes.NumberAsArray,
 )  # fmt: skip
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), type, np.dtype, np.generic, Array)
-
-
-# ------------------------------------------------------------------------ numbers for sizes
-
-
-class _Filled(Trace):
-    """The owner of the variables of programs that numbers were put into."""
-
-    __slots__ = ()
-    closed = True
-
-
-_FILLED = _Filled(None)
-
-
-class _Filling:
-    """Puts numbers into a program.
-
-    Args:
-      values: variable -> its value.
-    """
-
-    def __init__(self, values):
-        self.values = values
-        self._jaxprs: dict[int, Any] = {}
-        self._avals: dict[int, Any] = {}
-
-    def aval(self, aval):
-        """Return the type with numbers for its sizes."""
-        found = self._avals.get(id(aval))
-        if found is None:
-            shape = tuple([dims.evaluate(n, self.values) for n in aval.shape])
-            found = self._avals[id(aval)] = aval.update(shape=shape)
-        return found
-
-    def jaxpr(self, jaxpr):
-        """Return the jaxpr with numbers for sizes, its types found anew."""
-        made = self._jaxprs.get(id(jaxpr))
-        if made is not None:
-            return made
-        env: dict[int, Any] = {}
-
-        def define(var):
-            env[id(var)] = Var(self.aval(var.aval), _FILLED)
-            return env[id(var)]
-
-        def use(x):
-            return x if type(x) is Literal else env[id(x)]
-
-        constvars, invars = list(map(define, jaxpr.constvars)), list(map(define, jaxpr.invars))
-        eqns = []
-        for eqn in jaxpr.eqns:
-            if eqn.primitive is dim_as_value_p:
-                (var,) = eqn.outvars
-                size = dims.evaluate(eqn.params["dim"], self.values)
-                env[id(var)] = literal(size, var.aval.dtype, var.aval.weak_type)
-                continue
-            eqns.append(self._eqn(eqn, list(map(use, eqn.invars)), define))
-        made = self._jaxprs[id(jaxpr)] = Jaxpr(
-            constvars, invars, list(map(use, jaxpr.outvars)), eqns, names=jaxpr.names
-        )
-        return made
-
-    def _eqn(self, eqn, invars, define):
-        params = {name: self.param(x) for name, x in eqn.params.items()}
-        typing = eqn.primitive.typing(invars, params)
-        outvars = list(map(define, eqn.outvars))
-        types = typing.out if eqn.primitive.multiple_results else (typing.out,)
-        if any(v.aval is not aval for v, aval in zip(outvars, types, strict=True)):
-            raise NotOpenError(f"{eqn.primitive.name} is of another type for these sizes")
-        return Eqn(eqn.primitive, invars, outvars, params, eqn.effects, eqn.src, typing)
-
-    def param(self, x: Any) -> Any:
-        """Return a param of an equation with numbers for sizes."""
-        kind: Any = type(x)
-        if kind is dims.Dim:
-            return dims.evaluate(x, self.values)
-        if kind is tuple or kind is list:
-            return kind([self.param(part) for part in x])
-        if hasattr(x, "_fields"):
-            return kind(*[self.param(part) for part in x])
-        if kind is dict:
-            return {self.param(k): self.param(v) for k, v in x.items()}
-        if kind is ClosedJaxpr and not x.consts:
-            return close_jaxpr(self.jaxpr(x.jaxpr))
-        if kind is Jaxpr:
-            return self.jaxpr(x)
-        if isinstance(x, ShapedArray):
-            return self.aval(x)
-        if dataclasses.is_dataclass(x) and not isinstance(x, type):
-            fields = {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
-            if all(self.param(v) is v or self.param(v) == v for v in fields.values()):
-                return x
-        elif isinstance(x, _KNOWN):
-            return x
-        raise NotOpenError(f"a param of type {kind.__name__}")
-
-
-_KNOWN = (*_PLAIN, np.dtype, np.generic, enum.Enum, type, dtypes.ExtendedDType, frozenset)
 
 
 def _guards(guards, filling):

@@ -1,0 +1,187 @@
+"""Numbers for the sizes in a program: a program of open sizes becomes one of a call's.
+
+What holds no size is found out once, for all calls: such equations and variables stay the very
+objects that they are, and of the others only the params that hold sizes are made anew.
+"""
+
+import dataclasses
+import enum
+from typing import Any
+
+import numpy as np
+
+from evertrace._src import dims, dtypes
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, literal
+from evertrace._src.core.tracer import Trace
+from evertrace._src.ops.sizes import dim_as_value_p
+from evertrace._src.transforms.staging import close_jaxpr
+
+
+class NotOpenError(Exception):
+    """A trace, or what is in its program, is good for the sizes of its call only."""
+
+
+class _Filled(Trace):
+    """The owner of the variables of programs that numbers were put into."""
+
+    __slots__ = ()
+    closed = True
+
+
+_FILLED = _Filled(None)
+
+
+class _Template:
+    """A jaxpr and what of it holds sizes.
+
+    Attributes:
+      steps: pairs of an equation and the names of its params that hold sizes; None for all names
+        of an equation that holds none at all.
+      is_open: whether any of it holds sizes.
+    """
+
+    def __init__(self, jaxpr, templates):
+        self.jaxpr = jaxpr
+        moved = {id(v) for v in (*jaxpr.constvars, *jaxpr.invars) if _is_open(v.aval)}
+        self.steps: list[tuple[Any, Any]] = []
+        for eqn in jaxpr.eqns:
+            names = tuple([k for k, x in eqn.params.items() if _holds_sizes(x, templates)])
+            results = eqn.outvars if eqn.primitive is dim_as_value_p else ()
+            found = {id(v) for v in eqn.outvars if _is_open(v.aval)} | {id(v) for v in results}
+            moved |= found
+            is_plain = not names and not found and not any(id(x) in moved for x in eqn.invars)
+            self.steps.append((eqn, None if is_plain else names))
+        self.is_open = bool(moved) or any(names is not None for _, names in self.steps)
+
+
+def _template(jaxpr, templates):
+    found = templates.get(id(jaxpr))
+    if found is None:
+        found = templates[id(jaxpr)] = _Template(jaxpr, templates)
+    return found
+
+
+def _is_open(aval):
+    return "open" in getattr(aval, "cache", ())
+
+
+def _holds_sizes(x: Any, templates) -> bool:
+    """Whether a param holds sizes.
+
+    Raises:
+      NotOpenError: that is not known.
+    """
+    kind: Any = type(x)
+    if kind is dims.Dim:
+        return True
+    if isinstance(x, tuple | list):
+        return any([_holds_sizes(part, templates) for part in x])
+    if kind is dict:
+        return any([_holds_sizes(part, templates) for pair in x.items() for part in pair])
+    if kind is ClosedJaxpr and not x.consts:
+        return _template(x.jaxpr, templates).is_open
+    if kind is Jaxpr:
+        return _template(x, templates).is_open
+    if isinstance(x, ShapedArray):
+        return _is_open(x)
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        parts = [getattr(x, f.name) for f in dataclasses.fields(x)]
+        if not any([_holds_sizes(part, templates) for part in parts]):
+            return False
+    elif isinstance(x, _KNOWN):
+        return False
+    raise NotOpenError(f"a param of type {kind.__name__}")
+
+
+_KNOWN = (
+    int, float, complex, bool, str, bytes, type(None), np.dtype, np.generic, enum.Enum, type,
+    dtypes.ExtendedDType, frozenset,
+)  # fmt: skip
+
+
+class Filling:
+    """Puts numbers into a program.
+
+    Args:
+      values: variable -> its value.
+      templates: what is known of jaxprs, by their ids; extended.
+    """
+
+    def __init__(self, values, templates):
+        self.values, self.templates = values, templates
+        self._jaxprs: dict[int, Any] = {}
+        self._avals: dict[int, Any] = {}
+
+    def aval(self, aval):
+        """Return the type with numbers for its sizes."""
+        found = self._avals.get(id(aval))
+        if found is None:
+            if not _is_open(aval):
+                return aval
+            shape = tuple([dims.evaluate(n, self.values) for n in aval.shape])
+            found = self._avals[id(aval)] = aval.update(shape=shape)
+        return found
+
+    def jaxpr(self, jaxpr):
+        """Return the jaxpr with numbers for sizes, its types found anew."""
+        made = self._jaxprs.get(id(jaxpr))
+        if made is None:
+            template = _template(jaxpr, self.templates)
+            made = self._filled(template) if template.is_open else jaxpr
+            self._jaxprs[id(jaxpr)] = made
+        return made
+
+    def _filled(self, template):
+        env: dict[int, Any] = {}
+
+        def define(var):
+            if _is_open(var.aval):
+                made = env[id(var)] = Var(self.aval(var.aval), _FILLED)
+                return made
+            return var
+
+        def use(x):
+            return env.get(id(x), x)
+
+        jaxpr = template.jaxpr
+        constvars, invars = list(map(define, jaxpr.constvars)), list(map(define, jaxpr.invars))
+        eqns = []
+        for eqn, names in template.steps:
+            if names is None:
+                eqns.append(eqn)
+            elif eqn.primitive is dim_as_value_p:
+                (var,) = eqn.outvars
+                size = dims.evaluate(eqn.params["dim"], self.values)
+                env[id(var)] = literal(size, var.aval.dtype, var.aval.weak_type)
+            else:
+                eqns.append(self._eqn(eqn, names, list(map(use, eqn.invars)), define))
+        return Jaxpr(constvars, invars, list(map(use, jaxpr.outvars)), eqns, names=jaxpr.names)
+
+    def _eqn(self, eqn, names, invars, define):
+        params = eqn.params
+        if names:
+            params = {**params, **{name: self.param(params[name]) for name in names}}
+        typing = eqn.primitive.typing(invars, params)
+        outvars = list(map(define, eqn.outvars))
+        types = typing.out if eqn.primitive.multiple_results else (typing.out,)
+        if any(v.aval is not aval for v, aval in zip(outvars, types, strict=True)):
+            raise NotOpenError(f"{eqn.primitive.name} is of another type for these sizes")
+        return Eqn(eqn.primitive, invars, outvars, params, eqn.effects, eqn.src, typing)
+
+    def param(self, x: Any) -> Any:
+        """Return a param of an equation, which holds sizes, with numbers for them."""
+        kind: Any = type(x)
+        if kind is dims.Dim:
+            return dims.evaluate(x, self.values)
+        if hasattr(x, "_fields"):
+            return kind(*[self.param(part) for part in x])
+        if kind is tuple or kind is list:
+            return kind([self.param(part) for part in x])
+        if kind is dict:
+            return {self.param(k): self.param(v) for k, v in x.items()}
+        if kind is ClosedJaxpr:
+            return close_jaxpr(self.jaxpr(x.jaxpr))
+        if kind is Jaxpr:
+            return self.jaxpr(x)
+        return self.aval(x) if isinstance(x, ShapedArray) else x
