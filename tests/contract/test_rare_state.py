@@ -291,3 +291,49 @@ def test_attribute_in_the_dict_that_a_slot_hides(jit):
     s = Open()
     s.w = 1.0
     jit(step)(s, X)
+
+
+@case(at_most=3)
+def test_dict_of_attributes_that_is_written_and_then_replaced(jit):
+    o = Record(p=1, q=2)
+    held = []
+
+    def step(x):
+        held.append(vars(o))
+        o.p += 1
+        o.__dict__ = {"z": 0, "p": o.p, "q": o.q}
+        return x * o.p
+
+    f = jit(step)
+    yield f(X), f(X), f(X), held, o
+
+
+@case(at_most=3)
+def test_dict_of_attributes_that_is_put_in_another_order_and_then_replaced(jit):
+    o = Record(p=1, q=2)
+    held = []
+
+    def step(x):
+        held.append(vars(o))
+        q = o.q
+        del o.q
+        o.q = q
+        o.__dict__ = dict(reversed(vars(o).items()))
+        return x
+
+    f = jit(step)
+    yield f(X), f(X), f(X), held, o
+
+
+@case(traces=1)
+def test_dicts_of_attributes_that_two_objects_exchange(jit):
+    a, b = Record(p=1), Record(p=10)
+
+    def step(x):
+        a.__dict__, b.__dict__ = b.__dict__, a.__dict__
+        a.p += 1
+        return x * b.p
+
+    f = jit(step)
+    for _ in range(3):
+        yield f(X), a, b
