@@ -85,10 +85,13 @@ def test_branches_share_residuals_of_one_type():
     assert [len(b.jaxpr.outvars) for b in first.params["branches"]] == [2, 2]
 
 
-def test_weak_types_of_branches_join():
-    out = lax.cond(True, lambda: 1.0, lambda: np.float32(2))
-    assert not out.weak_type
-    assert lax.cond(True, lambda: 1.0, lambda: 2.0).weak_type
+@pytest.mark.parametrize("true", [1.0, np.float32(1)], ids=["weak", "strong"])
+@pytest.mark.parametrize("false", [2.0, np.float32(2)], ids=["weak", "strong"])
+def test_the_first_branch_says_what_is_weakly_typed(true, false):
+    is_weak = type(false) is float
+    assert lax.cond(True, lambda: true, lambda: false).weak_type == is_weak
+    assert ev.jit(lambda p: lax.cond(p, lambda: true, lambda: false))(False).weak_type == is_weak
+    assert lax.switch(1, [lambda: false, lambda: true]).weak_type == is_weak
 
 
 ERRORS = [

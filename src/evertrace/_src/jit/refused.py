@@ -63,7 +63,7 @@ def _refused(error, recorder):
     frame, lasti = _place(error.__traceback__)
     names = _names_at(frame.f_code, lasti)
     slots = set()
-    for name in names & frame.f_locals.keys():
+    for name in names.intersection(frame.f_locals):
         slots.update(_slots(frame.f_locals[name]))
     for step in reversed(recorder.prologue.steps):
         if step.kind is OP and step.out in slots:

@@ -67,7 +67,7 @@ def cond(
     of its own for each function, is taken as well.
 
     Returns:
-      What the chosen function returns. An output is weakly typed if it is so in both branches.
+      What the chosen function returns. An output is weakly typed if that of `false_fun` is.
 
     Raises:
       TypeError: `pred` is no scalar, or the two outputs differ in structure, shape or dtype.
@@ -287,7 +287,10 @@ def _staged_with(node, name, in_tree, avals, branches):
 
 
 def _common_outputs(name, labels, bodies, node):
-    """Check that outputs agree; returns their avals, weakly typed where all are."""
+    """Check that outputs agree; returns their avals.
+
+    The first branch says which are weakly typed, as in JAX; of state that changes all have to be.
+    """
     first = bodies[0]
     for label, body in zip(labels[1:], bodies[1:], strict=True):
         if body.out_tree != first.out_tree:
@@ -304,7 +307,9 @@ def _common_outputs(name, labels, bodies, node):
         for label, aval in zip(labels, column, strict=True):
             if (aval.shape, aval.dtype) != (column[0].shape, column[0].dtype):
                 raise _output_type_error(name, labels[0], label, first.out_tree, i, column[0], aval)
-    return [c[0].update(weak_type=all(a.weak_type for a in c)) for c in columns]
+    n = first.out_tree.num_leaves
+    changed = [c[0].update(weak_type=all(a.weak_type for a in c)) for c in columns[n:]]
+    return [c[0] for c in columns[:n]] + changed
 
 
 def _output_type_error(name, first, label, out_tree, i, a, b):
