@@ -5,6 +5,7 @@ where a loop jumps back). A profile function sees just these points, so one that
 n-th of them is Ctrl-C at a place that can be chosen, and chosen again.
 """
 
+import collections
 import gc
 import inspect
 import signal
@@ -41,14 +42,43 @@ class Interruption:
         # Of a generator that is given up there is a "call", too, where Python does not look.
         is_generator = event == "call" and frame.f_code.co_flags & _GENERATOR
         if event in ("call", "c_return") and argument is not _set_profile and not is_generator:
-            self.seen += 1
-            if self.seen == self.n:
-                _set_profile(None)
-                while frame is not None and len(self.place) < 3:  # reads no files, as a trace would
-                    where = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
-                    self.place.append(f"{where} in {frame.f_code.co_name}")
-                    frame = frame.f_back
-                _send(_SIGINT)
+            self.arrive(frame)
+
+    switch = staticmethod(_set_profile)
+
+    def arrive(self, frame):
+        """Count a point, and send the signal if it is the one."""
+        self.seen += 1
+        if self.seen == self.n:
+            self.switch(None)
+            while frame is not None and len(self.place) < 3:  # reads no files, as a trace would
+                where = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+                self.place.append(f"{where} in {frame.f_code.co_name}")
+                frame = frame.f_back
+            _send(_SIGINT)
+
+
+class InstructionInterruption(Interruption):
+    """A trace function whose points are all instructions of the functions of a file.
+
+    Args:
+      n: which point.
+      file: the end of its path.
+    """
+
+    switch = staticmethod(sys.settrace)
+
+    def __init__(self, n, file):
+        super().__init__(n)
+        self.file = file
+
+    def __call__(self, frame, event, argument):
+        if not frame.f_code.co_filename.endswith(self.file):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            self.arrive(frame)
+        return self
 
 
 class _Places:
@@ -83,17 +113,19 @@ class Outcome(NamedTuple):
     at: Interruption
 
 
-def interrupted(call, n):
-    """Make a call that is interrupted at its n-th point; returns its `Outcome`."""
+def interrupted(call, n, file=None):
+    """Make a call that is interrupted at its n-th point, in a file; returns its `Outcome`."""
     at, lost, raised = Interruption(n), [], None
+    if file is not None:
+        at = InstructionInterruption(n, file)
     hook = sys.unraisablehook
     sys.unraisablehook = lambda found: lost.append(repr(found.exc_value))
     try:
-        _set_profile(at)
+        at.switch(at)
         try:
             call()
         finally:
-            _set_profile(None)
+            at.switch(None)
         for _ in range(10):  # one that was kept is raised here
             pass
     except BaseException as error:
@@ -209,6 +241,46 @@ def blind():
     )
 
 
+class Slotted:
+    __slots__ = ("a", "n")
+
+    def __init__(self):
+        self.a, self.n = jnp.zeros(3), 0
+
+
+class Guarded:
+    """Its attributes are set by a function in Python."""
+
+    def __init__(self):
+        self.a, self.n = jnp.zeros(3), 0
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+
+
+def written_in_python():
+    """A function whose changes Python writes, one after the other."""
+    slotted, guarded, queue = Slotted(), Guarded(), collections.deque([1], maxlen=5)
+    members, counts = {0}, collections.OrderedDict(a=0, b=0)
+
+    def f(x):
+        slotted.a = slotted.a + x
+        slotted.n += 1
+        guarded.a = guarded.a + x
+        guarded.n += 1
+        queue.append(slotted.n)
+        members.symmetric_difference_update({5})
+        counts["a"] += 1
+        counts["b"] += 2
+        return x + 1
+
+    def look():
+        things = [slotted.a, slotted.n, vars(guarded), queue, members, counts]
+        return repr([*things, f.__code__.co_name])
+
+    return ev.jit(f), look
+
+
 SCENARIOS = {
     "trace and tape": lambda: model({"engine": "native"}),
     "trace and XLA": lambda: model({"engine": "xla"}),
@@ -216,6 +288,7 @@ SCENARIOS = {
     "eager": pure(eager),
     "loops": pure(loops),
     "callback": pure(calling_back),
+    "written in Python": written_in_python,
     "globals": blind,
 }
 
@@ -264,6 +337,14 @@ def points_of(scenario, calls=1):
     return found
 
 
+def instructions_of(scenario, file, calls=1):
+    """Return the numbers of the instructions of a file that the last of some first calls runs."""
+    call, x = _before_the_last(scenario, calls)
+    outcome = interrupted(lambda: call(x), 0, file)
+    assert outcome.raised is None, outcome.raised
+    return range(1, outcome.at.seen + 1)
+
+
 def places_of(scenario, calls=1):
     """Return the first point at each place of the code, for the last of some first calls.
 
@@ -293,7 +374,7 @@ def _before_the_last(scenario, calls):
     return call, x
 
 
-def check(scenario, n, calls=1):
+def check(scenario, n, calls=1, file=None):
     """Interrupt the last of some first calls at its n-th point; returns what is wrong, or ''.
 
     None where the call has fewer points.
@@ -302,6 +383,7 @@ def check(scenario, n, calls=1):
       scenario: a name of `SCENARIOS`.
       n: the point.
       calls: 1 traces; the second is served from what was traced.
+      file: if given, points are the instructions of its functions.
     """
     global CALLS
     CALLS = 0
@@ -312,7 +394,7 @@ def check(scenario, n, calls=1):
     for _ in range(calls - 1):
         call(x)
     states.append(look())
-    outcome = interrupted(lambda: call(x), n)
+    outcome = interrupted(lambda: call(x), n, file)
     found = look()
     if outcome.at.place == []:
         return None

@@ -15,7 +15,14 @@ from evertrace._src import interrupts
 from evertrace._src.core.tracer import EVAL, Trace, set_trace, state
 from evertrace._src.interrupts import uncollected
 from evertrace._src.support import collects
-from tests.robust.interrupts import Interruption, check, interrupted, places_of, points_of
+from tests.robust.interrupts import (
+    Interruption,
+    check,
+    instructions_of,
+    interrupted,
+    places_of,
+    points_of,
+)
 
 main_only = pytest.mark.skipif(
     threading.current_thread() is not threading.main_thread(), reason="signals are the main one's"
@@ -75,6 +82,26 @@ def test_interrupts_of_an_import_leave_the_collector_on():
     ]
     assert len(points) > 3
     assert wrong("callback", 1, points) == {}
+
+
+@pytest.mark.usefixtures("needs_native")
+def test_interrupts_between_changes_that_python_writes():
+    # Slots, deques, sets and subclasses of dicts: one that came between two of them left the first.
+    scenario, calls = "written in Python", 3
+    total = points_of(scenario, calls)
+    assert total > 40
+    assert wrong(scenario, calls, range(1, total + 1)) == {}
+
+
+@pytest.mark.usefixtures("needs_native")
+@pytest.mark.parametrize("calls", [3, 4])
+def test_interrupts_at_instructions_that_write_changes(calls):
+    place = "_src/jit/lifting/writes.py"
+    found = instructions_of("written in Python", place, calls)
+    assert len(found) > 100
+    assert {
+        n: what for n in found[::3] if (what := check("written in Python", n, calls, place))
+    } == {}
 
 
 @pytest.mark.usefixtures("needs_native")

@@ -11,6 +11,7 @@ function begins.
 
 import _signal  # pyright: ignore[reportMissingImports]  (`signal` would make enums of everything)
 import functools
+import operator
 import threading
 from types import TracebackType
 from typing import Any
@@ -61,6 +62,18 @@ uncollected: Any = support.uncollected
 """What `support.uncollected` is, without its gaps; imports, below this, have it from there."""
 
 
+_seen: tuple[list[Any], dict[int, Any]] = [], {}  # what was found the last time
+
+
+def _handlers() -> dict[int, Any]:
+    """Return the handlers in Python by signal; a new dict only where they have changed."""
+    global _seen
+    found = list(map(_signal.getsignal, _SIGNALS))
+    if any(map(operator.is_not, found, _seen[0])) or not _seen[0]:
+        _seen = found, {s: h for s, h in zip(_SIGNALS, found, strict=True) if callable(h)}
+    return _seen[1]
+
+
 class held:
     """Context manager in which interrupts wait; they are raised when it ends.
 
@@ -75,7 +88,11 @@ class held:
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> "held":
-        self.hold()
+        try:
+            self.hold()
+        except BaseException:  # of a handler that was not replaced yet, after others were
+            self.release()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -87,7 +104,7 @@ class held:
             return
         self._arrived: dict[int, Any] = {}
         wait = self._arrived.__setitem__  # in C: no handler can come in between
-        handlers = {s: h for s in _SIGNALS if callable(h := _signal.getsignal(s))}
+        handlers = _handlers()
         self._handlers = handlers  # before the first is replaced
         for signum in handlers:
             _signal.signal(signum, wait)
@@ -108,6 +125,10 @@ class held:
         for signum, handler in self._handlers.items():
             if _is_bound_to(_signal.getsignal(signum), self._arrived):  # else the user's, by now
                 _signal.signal(signum, handler)
+
+
+if native is not None:
+    native.set_held(held)  # for the changes of a call that Python writes
 
 
 class let_through:

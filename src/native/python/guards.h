@@ -85,6 +85,7 @@ class Values {
     for (size_t i = 0; i < size_; ++i) Py_XDECREF(data_[i]);
   }
   PyObject*& operator[](size_t i) { return data_[i]; }
+  // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.UndefReturn): they begin as null pointers
   PyObject* operator[](size_t i) const { return data_[i]; }
   PyObject** data() { return data_; }
   size_t size() const { return size_; }

@@ -279,42 +279,118 @@ bool apply_in_python(PyObject* thing, const Write& write, PyObject* made) {
   return static_cast<bool>(done);
 }
 
+PyObject* held_class = nullptr;  // `interrupts.held`
+
+// Has the handlers of signals wait while writes are applied of which some run Python: between two
+// of its instructions one could raise, with some of the writes made. What C writes runs nothing.
+class Held {
+ public:
+  Held() = default;
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { (void)end(true); }
+
+  // False with an error set, and nothing held.
+  bool begin() {
+    if (held_class == nullptr) return true;
+    held_ = Ref(PyObject_CallNoArgs(held_class));
+    return held_ && (said("hold") || end(false));
+  }
+
+  // Lets the handlers through; `ok` is returned, or false where one has raised.
+  bool end(bool ok) {
+    if (!held_) return ok;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const bool is_quiet = said("release");
+    held_ = Ref();
+    if (is_quiet) {
+      PyErr_Restore(type, value, traceback);
+      return ok;
+    }
+    for (PyObject* object : {type, value, traceback}) Py_XDECREF(object);
+    return false;
+  }
+
+ private:
+  bool said(const char* name) const {
+    const Ref done(PyObject_CallMethod(held_.get(), name, nullptr));
+    return static_cast<bool>(done);
+  }
+
+  Ref held_;
+};
+
 }  // namespace
 
-bool Kitchen::apply(const Write& write, Call& call, PyObject* made) const {
-  PyObject* thing = call.values[static_cast<size_t>(write.node)];
+// What C writes to, a new reference; null without an error where Python has to apply the write.
+PyObject* Kitchen::target(const Write& write, PyObject* thing, PyObject* made) const {
   switch (write.kind) {
     case Write::kAttributes: {
       static PyObject* const name = PyUnicode_InternFromString("__dict__");
-      if (Py_TYPE(thing)->tp_getattro != PyObject_GenericGetAttr) break;
-      const Ref names(PyObject_GenericGetAttr(thing, name));
+      if (Py_TYPE(thing)->tp_getattro != PyObject_GenericGetAttr) return nullptr;
+      Ref names(PyObject_GenericGetAttr(thing, name));
       if (!names) forget_error();
-      if (!names || !PyDict_CheckExact(names.get())) break;
-      return insist([&] { return apply_names(names.get(), write, made); });
+      return names && PyDict_CheckExact(names.get()) ? names.release() : nullptr;
     }
     case Write::kNames:
-      if (PyDict_CheckExact(thing)) return insist([&] { return apply_names(thing, write, made); });
-      break;
     case Write::kEntries:
-      if (!PyDict_CheckExact(thing)) break;
+      return PyDict_CheckExact(thing) ? Py_NewRef(thing) : nullptr;
+    case Write::kItems:
+    case Write::kExtend:
+      return PyList_Check(thing) ? Py_NewRef(thing) : nullptr;
+    case Write::kCell:
+      return PyCell_Check(thing) && PyTuple_GET_SIZE(made) == 1 ? Py_NewRef(thing) : nullptr;
+    case Write::kOther:
+      break;
+  }
+  return nullptr;
+}
+
+bool Kitchen::apply(const Write& write, PyObject* target, PyObject* made) const {
+  switch (write.kind) {
+    case Write::kEntries:
       for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(made); i += 2) {
         PyObject *key = PyTuple_GET_ITEM(made, i), *value = PyTuple_GET_ITEM(made, i + 1);
-        if (!insist([&] { return PyDict_SetItem(thing, key, value) == 0; })) return false;
+        if (!insist([&] { return PyDict_SetItem(target, key, value) == 0; })) return false;
       }
       return true;
     case Write::kItems:
     case Write::kExtend:
-      if (PyList_Check(thing)) return insist([&] { return apply_items(thing, write, made); });
-      break;
+      return insist([&] { return apply_items(target, write, made); });
     case Write::kCell:
-      if (PyCell_Check(thing) && PyTuple_GET_SIZE(made) == 1) {
-        return PyCell_Set(thing, PyTuple_GET_ITEM(made, 0)) == 0;
-      }
-      break;
-    case Write::kOther:
-      break;
+      return PyCell_Set(target, PyTuple_GET_ITEM(made, 0)) == 0;
+    default:
+      return insist([&] { return apply_names(target, write, made); });
   }
-  return apply_in_python(thing, write, made);
+}
+
+// Whether there is one change in all, which is made or not: an attribute, or items at the end.
+bool Kitchen::is_one_change(const Values& changes) const {
+  if (writes_.size() != 1) return false;
+  const Write& write = writes_[0];
+  const bool deletes = PyTuple_CheckExact(write.rest) && PyTuple_GET_SIZE(write.rest) != 0;
+  return write.kind == Write::kExtend ||
+         (write.shape == Write::kByName && !deletes && PyTuple_GET_SIZE(changes[0]) == 1);
+}
+
+bool Kitchen::apply_all(Call& call, const Values& changes) const {
+  Values targets(writes_.size());
+  Held held;
+  bool runs_python = false;
+  for (size_t i = 0; i < writes_.size(); ++i) {
+    PyObject* thing = call.values[static_cast<size_t>(writes_[i].node)];
+    targets[i] = target(writes_[i], thing, changes[i]);
+    runs_python = runs_python || targets[i] == nullptr;
+  }
+  if (runs_python && !is_one_change(changes) && !held.begin()) return false;
+  bool ok = true;
+  for (size_t i = 0; ok && i < writes_.size(); ++i) {
+    PyObject* thing = call.values[static_cast<size_t>(writes_[i].node)];
+    ok = targets[i] != nullptr ? apply(writes_[i], targets[i], changes[i])
+                               : apply_in_python(thing, writes_[i], changes[i]);
+  }
+  return held.end(ok);
 }
 
 bool Kitchen::repeat(const Effect& effect, Call& call) const {
@@ -342,10 +418,7 @@ PyObject* Kitchen::serve(Call& call) const {
     if (changes[i] == nullptr) return nullptr;
   }
   Ref result(make(result_, call));
-  for (size_t i = 0; result && i < writes_.size(); ++i) {
-    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): `Values` begins as null pointers
-    if (!apply(writes_[i], call, changes[i])) return nullptr;
-  }
+  if (result && !writes_.empty() && !apply_all(call, changes)) return nullptr;
   for (size_t i = 0; result && i < effects_.size(); ++i) {
     if (!repeat(effects_[i], call)) return nullptr;
   }
@@ -380,5 +453,21 @@ void Kitchen::clear() {
     Py_XDECREF(effect.names);
   }
 }
+
+namespace {
+
+PyObject* set_held(PyObject*, PyObject* cls) {
+  Py_XSETREF(held_class, Py_NewRef(cls));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kitchen_methods[] = {
+    {"set_held", as_method<set_held>(), METH_O, "Name the class that has handlers of signals wait."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+int add_kitchen(PyObject* module) { return PyModule_AddFunctions(module, kitchen_methods); }
 
 }  // namespace evertrace

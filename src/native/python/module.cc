@@ -62,6 +62,7 @@ PyMODINIT_FUNC PyInit__native() {
            add_tree,
            add_guards,
            add_host_program,
+           add_kitchen,
            add_variant,
            add_call,
        }) {

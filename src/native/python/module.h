@@ -132,6 +132,7 @@ int add_structure(PyObject* module);
 int add_tape(PyObject* module);
 int add_thread_state(PyObject* module);
 int add_tree(PyObject* module);
+int add_kitchen(PyObject* module);
 int add_variant(PyObject* module);
 
 }  // namespace evertrace

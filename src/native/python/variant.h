@@ -82,7 +82,10 @@ class Kitchen {
   PyObject* make_new(int recipe, Call& call) const;
   PyObject* make_dict(const Recipe& recipe, PyObject*& made, Call& call) const;
   PyObject* gather(const Write& write, Call& call) const;
-  bool apply(const Write& write, Call& call, PyObject* made) const;
+  PyObject* target(const Write& write, PyObject* thing, PyObject* made) const;
+  bool apply(const Write& write, PyObject* target, PyObject* made) const;
+  bool is_one_change(const Values& changes) const;
+  bool apply_all(Call& call, const Values& changes) const;
   bool repeat(const Effect& effect, Call& call) const;
 
   std::vector<Recipe> recipes_;
