@@ -14,6 +14,7 @@ import evertrace.numpy as jnp
 from evertrace._src import config, errors
 from evertrace._src.engines import cache
 from evertrace._src.engines.fused import groups, machine
+from evertrace._src.engines.native import engine as native_engine
 from evertrace._src.engines.native.engine import compile_jaxpr
 from evertrace._src.lazy import load
 from tests.engines.fused.programs import ON_MATRICES, assert_close, drawn
@@ -135,3 +136,22 @@ def test_code_reaches_its_constants_wherever_memory_for_them_is_found():
     # R_X86_64_64 is a whole address; the others are distances of 32 bits.
     assert {name: found for name, found in kinds.items() if found - {1}} == {}
     assert kinds["trig"] == {1}
+
+
+def test_what_llvm_refuses_is_said_once_and_explained(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("LLVM ERROR: no such thing\nand more")
+
+    monkeypatch.setattr(machine, "compiled", refuse)
+    monkeypatch.setattr(native_engine, "_is_warned", False)
+    first = ev.jit(lambda x: jnp.exp(x) + jnp.sin(x) * 2, engine="fused")
+    second = ev.jit(lambda x: jnp.exp(x) * jnp.cos(x) - 2, engine="fused")
+    x = jnp.asarray(X)
+    with pytest.warns(errors.PerformanceWarning, match=r"LLVM could not compile(.|\n)*fused-ker"):
+        out = first(x)
+    assert_close(out, jnp.exp(x) + jnp.sin(x) * 2)
+    assert_close(second(x), jnp.exp(x) * jnp.cos(x) - 2)  # a second warning would fail the test
+    for f in (first, second):
+        words = "nothing is compiled together, for LLVM: LLVM ERROR: no such thing"
+        assert words in str(f.explain())
+        assert "and more" not in str(f.explain())

@@ -7,6 +7,7 @@ import functools
 import time
 from typing import Any, NamedTuple
 
+from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.engines.inputs import host_input
 from evertrace._src.engines.native import costs
@@ -121,8 +122,30 @@ def _compile(jaxpr, is_wanted, donated, fuses):
         return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted), e.cost)
     except NotNative as error:
         return Made(None, error.reason, error.eqn)
-    except NoCode:
-        return _compile(jaxpr, is_wanted, donated, 0)
+    except NoCode as error:
+        reason = str(error.__cause__).partition("\n")[0]
+        _warn_without_code(reason)
+        made = _compile(jaxpr, is_wanted, donated, 0)
+        return made._replace(why=f"{made.why}; nothing is compiled together, for LLVM: {reason}")
+
+
+_is_warned = False
+
+
+def _warn_without_code(reason):
+    """Say once per process that kernels cannot be compiled, though llvmlite is there."""
+    global _is_warned
+    if _is_warned:
+        return
+    _is_warned = True
+    errors.user_warning(
+        errors.PerformanceWarning,
+        f"LLVM could not compile what a program's loops became: {reason}. They run one after the "
+        "other, which is right, and may take several times as long.",
+        fix="install `llvmlite` again; if that does not help, report it with `f.explain()`. "
+        '`jit(f, engine="native")` does without LLVM.',
+        anchor="fused-kernels",
+    )
 
 
 def _groups_of(e):
