@@ -64,6 +64,16 @@ class _Grid(NamedTuple):
 _grid: ContextVar[_Grid | None] = ContextVar("grid of the kernel", default=None)
 
 
+@contextlib.contextmanager
+def within(sizes, ids):
+    """Return a context in which a kernel's function is at a step of a grid."""
+    token = _grid.set(_Grid(tuple(sizes), tuple(ids)))
+    try:
+        yield
+    finally:
+        _grid.reset(token)
+
+
 def program_id(axis):
     """See `evertrace.experimental.pallas.program_id`."""
     return _axis("program_id", axis).ids[axis]
@@ -131,11 +141,8 @@ def trace(kernel, name, sizes, in_tree, inputs, outputs, scratch_tree, scratch):
         args = tree.unflatten(in_tree, refs[:num_refs])
         memory: Any = tree.unflatten(scratch_tree, refs[num_refs:])
         args, kwargs = ((*args, *memory), {}) if type(memory) is tuple else (args, memory)
-        token = _grid.set(_Grid(sizes, ids))
-        try:
+        with within(sizes, ids):
             result = unchanging(name, kernel)(*args, **kwargs)
-        finally:
-            _grid.reset(token)
         if result is not None:
             raise errors.user_error(
                 ValueError,

@@ -1,0 +1,388 @@
+"""Attention that never holds all scores: over whole sequences, and of one query over pages."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
+from evertrace._src.control.custom_vjp import custom_vjp
+from evertrace._src.core.aval import ShapeDtypeStruct
+from evertrace._src.lax.loops import fori_loop
+from evertrace._src.numpy import creation, ufuncs
+from evertrace._src.numpy.dslice import ds
+from evertrace._src.numpy.elementary import where
+from evertrace._src.numpy.padding import pad
+from evertrace._src.pallas.call import pallas_call
+from evertrace._src.pallas.functions import program_id
+from evertrace._src.pallas.library.rows import as_floats
+from evertrace._src.pallas.specs import BlockSpec
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.experimental.kernels")
+
+LOW = -1e30  # of a score that is hidden: its exponential is 0, and no NaN comes of it
+
+
+class _Shape(NamedTuple):
+    """What a call of attention is like, besides its arrays; block sizes divide padded lengths.
+
+    Attributes:
+      queries, keys: their numbers, before padding.
+      block_q, block_k: of a step, and of a turn of its loop.
+      window: a query sees so many keys up to its own position, None for all.
+    """
+
+    queries: int
+    keys: int
+    block_q: int
+    block_k: int
+    causal: bool
+    window: int | None
+    scale: float
+
+    @property
+    def shift(self):
+        """How much later a query is than the key of its number: the last ones are level."""
+        return self.keys - self.queries
+
+    def hidden(self, first_q, first_k, count_q, count_k):
+        """Return which scores of a block do not count."""
+        q = first_q + creation.arange(count_q)[:, None]
+        k = first_k + creation.arange(count_k)[None, :]
+        found = (k >= self.keys) | (q >= self.queries)
+        if self.causal:
+            found = found | (k > q + self.shift)
+        if self.window is not None:
+            found = found | (k <= q + self.shift - self.window)
+        return found
+
+    def key_blocks(self, first_q, count):
+        """Return the first block of keys that some queries see, and the one behind the last."""
+        low, high = 0, count
+        if self.causal:
+            last = first_q + self.block_q + self.shift
+            high = ufuncs.minimum(count, -(-last // self.block_k))
+        if self.window is not None:
+            low = ufuncs.maximum(0, (first_q + self.shift - self.window + 1) // self.block_k)
+        return low, ufuncs.maximum(low, high)
+
+    def query_blocks(self, first_k, count):
+        """Return the same of the blocks of queries that see some keys."""
+        low, high = 0, count
+        if self.causal:
+            low = ufuncs.maximum(0, (first_k - self.shift) // self.block_q)
+        if self.window is not None:
+            last = first_k + self.block_k - self.shift + self.window - 1
+            high = ufuncs.minimum(count, -(-last // self.block_q))
+        return low, ufuncs.maximum(low, high)
+
+
+def _forward_kernel(shape, q_ref, k_ref, v_ref, o_ref, lse_ref):
+    n = q_ref.shape[0]
+    first = program_id(1) * n
+    q = q_ref[...] * shape.scale
+
+    def turn(j, carry):
+        greatest, total, out = carry
+        keys = ds(j * shape.block_k, shape.block_k)
+        hidden = shape.hidden(first, j * shape.block_k, n, shape.block_k)
+        scores = where(hidden, LOW, q @ k_ref[keys, :].T)
+        new = ufuncs.maximum(greatest, scores.max(1))
+        weights = where(hidden, 0.0, ufuncs.exp(scores - new[:, None]))
+        old = ufuncs.exp(greatest - new)
+        out = out * old[:, None] + weights @ v_ref[keys, :]
+        return new, total * old + weights.sum(1), out
+
+    begin = (
+        creation.full(n, LOW, q.dtype),
+        creation.zeros(n, q.dtype),
+        creation.zeros((n, v_ref.shape[1]), q.dtype),
+    )
+    low, high = shape.key_blocks(first, k_ref.shape[0] // shape.block_k)
+    greatest, total, out = fori_loop(low, high, turn, begin)
+    seen = ufuncs.maximum(total, np.finfo(np.float32).tiny)
+    o_ref[...] = out / seen[:, None]
+    lse_ref[...] = greatest + ufuncs.log(seen)
+
+
+def _weights(shape, q, k, lse, first_q, first_k):
+    """Return the weights of a block, computed again."""
+    scores = (q * shape.scale) @ k.T
+    hidden = shape.hidden(first_q, first_k, q.shape[0], k.shape[0])
+    return where(hidden, 0.0, ufuncs.exp(where(hidden, LOW, scores) - lse[:, None]))
+
+
+def _queries_kernel(shape, q_ref, k_ref, v_ref, g_ref, lse_ref, delta_ref, dq_ref):
+    n = q_ref.shape[0]
+    first = program_id(1) * n
+    q, g, lse, delta = q_ref[...], g_ref[...], lse_ref[...], delta_ref[...]
+
+    def turn(j, total):
+        keys = ds(j * shape.block_k, shape.block_k)
+        k = k_ref[keys, :]
+        weights = _weights(shape, q, k, lse, first, j * shape.block_k)
+        back = weights * (g @ v_ref[keys, :].T - delta[:, None])
+        return total + back @ k
+
+    low, high = shape.key_blocks(first, k_ref.shape[0] // shape.block_k)
+    total = fori_loop(low, high, turn, creation.zeros(q.shape, q.dtype))
+    dq_ref[...] = total * shape.scale
+
+
+def _keys_kernel(shape, q_ref, k_ref, v_ref, g_ref, lse_ref, delta_ref, dk_ref, dv_ref):
+    n = k_ref.shape[0]
+    first = program_id(1) * n
+    k, v = k_ref[...], v_ref[...]
+
+    def turn(i, carry):
+        dk, dv = carry
+        rows = ds(i * shape.block_q, shape.block_q)
+        q, g = q_ref[rows, :], g_ref[rows, :]
+        weights = _weights(shape, q, k, lse_ref[rows], i * shape.block_q, first)
+        back = weights * (g @ v.T - delta_ref[rows][:, None])
+        return dk + back.T @ q, dv + weights.T @ g
+
+    low, high = shape.query_blocks(first, q_ref.shape[0] // shape.block_q)
+    begin = creation.zeros(k.shape, k.dtype), creation.zeros(v.shape, v.dtype)
+    dk, dv = fori_loop(low, high, turn, begin)
+    dk_ref[...], dv_ref[...] = dk * shape.scale, dv
+
+
+def _some(block, *rest):
+    """Return the spec of an array of which a step has a block of one head."""
+    return BlockSpec((None, block, *rest), lambda h, i: (h, i, *[0] * len(rest)))
+
+
+def _whole(*rest):
+    """Return the spec of an array of which a step has all of one head."""
+    return BlockSpec((None, *rest), lambda h, i: (h, *[0] * len(rest)))
+
+
+def _run(kernel, shape, grid, ins, specs, outs, out_specs):
+    body = functools.partial(kernel, shape)
+    types = [ShapeDtypeStruct(x, ins[0].dtype) for x in outs]
+    return pallas_call(
+        body, grid=grid, in_specs=specs, out_specs=out_specs, out_shape=types, name="attention"
+    )(*ins)
+
+
+def _attend_forward(shape, q, k, v):
+    heads, n, width = q.shape
+    m, depth = k.shape[1], v.shape[2]
+    b = shape.block_q
+    return _run(
+        _forward_kernel, shape, (heads, n // b), (q, k, v),
+        [_some(b, width), _whole(m, width), _whole(m, depth)],
+        [(heads, n, depth), (heads, n)], [_some(b, depth), _some(b)],
+    )  # fmt: skip
+
+
+@functools.partial(custom_vjp, nondiff_argnums=(0,))
+def _attend(shape, q, k, v):
+    return _attend_forward(shape, q, k, v)[0]
+
+
+def _attend_saving(shape, q, k, v):
+    out, lse = _attend_forward(shape, q, k, v)
+    return out, (q, k, v, out, lse)
+
+
+def _attend_backward(shape, saved, g):
+    q, k, v, out, lse = saved
+    heads, n, width = q.shape
+    m, depth = k.shape[1], v.shape[2]
+    bq, bk = shape.block_q, shape.block_k
+    ins = (q, k, v, g, lse, (out * g).sum(-1))
+    (dq,) = _run(
+        _queries_kernel, shape, (heads, n // bq), ins,
+        [_some(bq, width), _whole(m, width), _whole(m, depth), _some(bq, depth), _some(bq),
+         _some(bq)],
+        [q.shape], [_some(bq, width)],
+    )  # fmt: skip
+    dk, dv = _run(
+        _keys_kernel, shape, (heads, m // bk), ins,
+        [_whole(n, width), _some(bk, width), _some(bk, depth), _whole(n, depth), _whole(n),
+         _whole(n)],
+        [k.shape, v.shape], [_some(bk, width), _some(bk, depth)],
+    )  # fmt: skip
+    return dq, dk, dv
+
+
+_attend.defvjp(_attend_saving, _attend_backward)
+
+
+@public
+def flash_attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    causal: bool = False,
+    window: int | None = None,
+    scale: float | None = None,
+    block_q: int = 64,
+    block_k: int = 64,
+) -> Array:
+    """Return attention, ``softmax(scale * q @ k.T) @ v``, in memory of the size of its arguments.
+
+    A step has a block of queries and looks at one block of keys after the other; blocks that a
+    mask hides altogether are not looked at. The backward pass computes the weights again. It has
+    derivatives of first order in reverse mode, and can be vectorised.
+
+    Args:
+      q: floats ``[..., queries, width]``.
+      k: ``[..., keys, width]``.
+      v: ``[..., keys, depth]``.
+      causal: whether a query sees no later keys. The last query and the last key are level.
+      window: how many keys a query sees, its own and earlier ones; None for all. Implies `causal`.
+      scale: by default ``1 / sqrt(width)``.
+      block_q: queries of a step.
+      block_k: keys of a turn.
+
+    Returns:
+      ``[..., queries, depth]``. A query that sees no keys gets zeros.
+
+    Raises:
+      TypeError: an argument is no array of floats.
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> q, v = jnp.zeros((3, 2)), jnp.array([[1.0], [3.0], [8.0]])
+      >>> ek.flash_attention(q, q, v, causal=True)
+      Array([[1.],
+             [2.],
+             [4.]], dtype=float32)
+    """
+    q, k, v = [as_floats("flash_attention", x, 2) for x in (q, k, v)]
+    fits = q.shape[-1] == k.shape[-1] and k.shape[-2] == v.shape[-2]
+    if not fits or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+        raise _shape_error("flash_attention", q, k, v)
+    if window is not None and window < 1:
+        raise errors.user_error(
+            ValueError,
+            f"flash_attention: a window of {window} keys shows nothing.",
+            fix="give the number of keys that a query sees, its own included.",
+            anchor="kernel-specs",
+        )
+    *lead, n, width = q.shape
+    m = k.shape[-2]
+    bq, bk = max(1, min(block_q, n)), max(1, min(block_k, m))
+    shape = _Shape(
+        n, m, bq, bk, causal or window is not None, window,
+        1 / math.sqrt(width) if scale is None else scale,
+    )  # fmt: skip
+    q = _padded(q, bq)
+    out = _attend(shape, q, _padded(k, bk), _padded(v, bk))
+    return out[:, :n].reshape(*lead, n, v.shape[-1])
+
+
+def _padded(x, block):
+    """Return an array with one dimension of heads, and whole blocks of rows."""
+    *lead, n, width = x.shape
+    flat = x.reshape(math.prod(lead), n, width)
+    return pad(flat, ((0, 0), (0, -n % block), (0, 0))) if n % block else flat
+
+
+def _shape_error(name, *arrays):
+    shapes = ", ".join([str(tuple(x.shape)) for x in arrays])
+    return errors.user_error(
+        ValueError,
+        f"{name}: the shapes {shapes} do not fit.",
+        fix="see its docstring for the shapes of its arguments.",
+        anchor="kernel-specs",
+    )
+
+
+def _paged_kernel(scale, size, q_ref, k_ref, v_ref, table_ref, length_ref, o_ref):
+    q, length = q_ref[...] * scale, length_ref[0]
+
+    def turn(i, carry):
+        greatest, total, out = carry
+        page = table_ref[i]
+        k, v = k_ref[page], v_ref[page]  # [size, heads, width]
+        scores = (k * q[None]).sum(2)
+        hidden = (i * size + creation.arange(size) >= length)[:, None]
+        scores = where(hidden, LOW, scores)
+        new = ufuncs.maximum(greatest, scores.max(0))
+        weights = where(hidden, 0.0, ufuncs.exp(scores - new))
+        old = ufuncs.exp(greatest - new)
+        out = out * old[:, None] + (weights[:, :, None] * v).sum(0)
+        return new, total * old + weights.sum(0), out
+
+    heads = q.shape[0]
+    begin = (
+        creation.full(heads, LOW, q.dtype),
+        creation.zeros(heads, q.dtype),
+        creation.zeros((heads, v_ref.shape[3]), q.dtype),
+    )
+    _, total, out = fori_loop(0, -(-length // size), turn, begin)
+    o_ref[...] = out / ufuncs.maximum(total, np.finfo(np.float32).tiny)[:, None]
+
+
+@public
+def paged_attention(
+    q: ArrayLike,
+    k_pages: ArrayLike,
+    v_pages: ArrayLike,
+    lengths: ArrayLike,
+    tables: ArrayLike,
+    *,
+    scale: float | None = None,
+) -> Array:
+    """Return attention of one query for each sequence, whose keys and values lie in pages.
+
+    Args:
+      q: floats ``[batch, heads, width]``.
+      k_pages: ``[pages, size, heads, width]``.
+      v_pages: ``[pages, size, heads, depth]``.
+      lengths: ``[batch]`` integers: how many keys each sequence has.
+      tables: ``[batch, most]`` integers: the pages of each sequence, in order.
+      scale: by default ``1 / sqrt(width)``.
+
+    Returns:
+      ``[batch, heads, depth]``. A sequence without keys gets zeros.
+
+    Raises:
+      TypeError: `q` is no array of floats.
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> k, v = jnp.zeros((3, 2, 1, 1)), jnp.arange(6.0).reshape(3, 2, 1, 1)
+      >>> ek.paged_attention(jnp.zeros((1, 1, 1)), k, v, jnp.array([3]), jnp.array([[2, 0]]))
+      Array([[[3.]]], dtype=float32)
+    """
+    name = "paged_attention"
+    q = as_floats(name, q, 3)
+    k, v, lengths, tables = [as_array(x, name) for x in (k_pages, v_pages, lengths, tables)]
+    ranks = [x.ndim for x in (q, k, v, lengths, tables)]
+    if ranks != [3, 4, 4, 1, 2] or k.shape[:3] != v.shape[:3] or k.shape[2:] != q.shape[1:]:
+        raise _shape_error(name, q, k, v, lengths, tables)
+    batch, heads, width = q.shape
+    if lengths.shape[0] != batch or tables.shape[0] != batch:
+        raise _shape_error(name, q, k, v, lengths, tables)
+    size = k.shape[1]
+    factor = 1 / math.sqrt(width) if scale is None else scale
+    whole: Any = BlockSpec()
+    return pallas_call(
+        functools.partial(_paged_kernel, factor, size),
+        grid=batch,
+        in_specs=[
+            BlockSpec((None, heads, width), lambda b: (b, 0, 0)),
+            whole,
+            whole,
+            BlockSpec((None, tables.shape[1]), lambda b: (b, 0)),
+            BlockSpec((1,), lambda b: (b,)),
+        ],
+        out_specs=BlockSpec((None, heads, v.shape[3]), lambda b: (b, 0, 0)),
+        out_shape=ShapeDtypeStruct((batch, heads, v.shape[3]), q.dtype),
+        name=name,
+    )(q, k, v, tables, lengths)

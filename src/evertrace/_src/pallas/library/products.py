@@ -1,0 +1,390 @@
+"""Kernels around products: quantised weights, large vocabularies, segments, all pairs."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
+from evertrace._src.control.custom_vjp import custom_vjp
+from evertrace._src.core.aval import ShapeDtypeStruct
+from evertrace._src.lax.loops import fori_loop
+from evertrace._src.numpy import creation, ufuncs
+from evertrace._src.numpy.dslice import ds
+from evertrace._src.numpy.elementary import where
+from evertrace._src.numpy.padding import pad
+from evertrace._src.pallas.call import pallas_call
+from evertrace._src.pallas.functions import program_id, when
+from evertrace._src.pallas.library.rows import as_floats
+from evertrace._src.pallas.named import kernel
+from evertrace._src.pallas.specs import BlockSpec
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.experimental.kernels")
+
+# ------------------------------------------------------------------------ quantised weights
+
+
+@kernel(
+    ins=["rows, inner", "inner, columns", "columns"],
+    outs=["rows, columns"],
+    blocks={"rows": 64, "columns": 128, "inner": 256},
+)
+def _quantized(x_ref, w_ref, scale_ref, o_ref):
+    @when(program_id(2) == 0)
+    def begin():
+        o_ref[...] = creation.zeros(o_ref.shape, o_ref.dtype)
+
+    o_ref[...] += x_ref[...] @ w_ref[...].astype(x_ref.dtype) * scale_ref[...]
+
+
+@public
+def quantized_matmul(
+    x: ArrayLike,
+    weights: ArrayLike,
+    scale: ArrayLike,
+    *,
+    blocks: tuple[int, int, int] | None = None,
+) -> Array:
+    """Return ``x @ (weights * scale)`` of weights that are small integers, a block at a time.
+
+    Args:
+      x: floats ``[..., inner]``.
+      weights: integers ``[inner, columns]``, such as int8.
+      scale: floats ``[columns]``.
+      blocks: of rows, columns and the inner dimension.
+
+    Returns:
+      ``[..., columns]``, of the dtype of `x`. It has derivatives by `x` and `scale`.
+
+    Raises:
+      TypeError: `x` is no array of floats, or the weights are no integers.
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> w = jnp.array([[2, -4], [1, 3]], "int8")
+      >>> ek.quantized_matmul(jnp.array([[1.0, 10.0]]), w, jnp.array([0.5, 0.25]))
+      Array([[6. , 6.5]], dtype=float32)
+    """
+    x = as_floats("quantized_matmul", x)
+    weights, scale = as_array(weights, "weights"), as_array(scale, "scale")
+    if weights.dtype.kind not in "iu":
+        raise errors.user_error(
+            TypeError,
+            f"quantized_matmul: the weights are {weights.aval.str_short()}, not integers.",
+            fix="round them: `(w / scale).round().astype('int8')`.",
+            anchor="kernel-specs",
+        )
+    run = _quantized
+    if blocks is not None:
+        run = run.with_blocks(**dict(zip(("rows", "columns", "inner"), blocks, strict=True)))
+    flat = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    return run(flat, weights, scale.astype(x.dtype)).reshape(*x.shape[:-1], weights.shape[1])
+
+
+# ------------------------------------------------------------------------ large vocabularies
+
+
+def _losses_kernel(block, count, h_ref, w_ref, label_ref, loss_ref, lse_ref):
+    h, label = h_ref[...], label_ref[...]
+    n = h.shape[0]
+
+    def turn(j, carry):
+        greatest, total, chosen = carry
+        words = j * block + creation.arange(block)
+        logits = where(words < count, h @ w_ref[:, ds(j * block, block)], -1e30)
+        new = ufuncs.maximum(greatest, logits.max(1))
+        total = total * ufuncs.exp(greatest - new) + ufuncs.exp(logits - new[:, None]).sum(1)
+        return new, total, chosen + where(words == label[:, None], logits, 0.0).sum(1)
+
+    begin = (creation.full(n, -1e30, h.dtype), creation.zeros(n, h.dtype))
+    turns = w_ref.shape[1] // block
+    greatest, total, chosen = fori_loop(0, turns, turn, (*begin, creation.zeros(n, h.dtype)))
+    lse_ref[...] = greatest + ufuncs.log(total)
+    loss_ref[...] = lse_ref[...] - chosen
+
+
+def _slopes(h, w, label, lse, g, words, count):
+    """Return the derivative by a block of logits, computed again."""
+    weights = where(words < count, ufuncs.exp(h @ w - lse[:, None]), 0.0)
+    return (weights - where(words == label[:, None], 1.0, 0.0)) * g[:, None]
+
+
+def _hidden_kernel(block, count, h_ref, w_ref, label_ref, lse_ref, g_ref, dh_ref):
+    h, label, lse, g = h_ref[...], label_ref[...], lse_ref[...], g_ref[...]
+
+    def turn(j, total):
+        w = w_ref[:, ds(j * block, block)]
+        words = j * block + creation.arange(block)
+        return total + _slopes(h, w, label, lse, g, words, count) @ w.T
+
+    dh_ref[...] = fori_loop(0, w_ref.shape[1] // block, turn, creation.zeros(h.shape, h.dtype))
+
+
+def _words_kernel(block, rows, count, h_ref, w_ref, label_ref, lse_ref, g_ref, dw_ref):
+    w = w_ref[...]
+    words = program_id(0) * block + creation.arange(block)
+
+    def turn(i, total):
+        some = ds(i * rows, rows)
+        h = h_ref[some, :]
+        slopes = _slopes(h, w, label_ref[some], lse_ref[some], g_ref[some], words, count)
+        return total + h.T @ slopes
+
+    dw_ref[...] = fori_loop(0, h_ref.shape[0] // rows, turn, creation.zeros(w.shape, w.dtype))
+
+
+def _row_specs(rows, width, columns):
+    some = BlockSpec((rows,), lambda i: (i,))
+    return BlockSpec((rows, width), lambda i: (i, 0)), BlockSpec((width, columns), _first), some
+
+
+def _first(i):
+    return 0, 0
+
+
+def _losses_of(sizes, h, w, label):
+    rows, block, count = sizes
+    (n, width), columns = h.shape, w.shape[1]
+    of_rows, all_words, some = _row_specs(rows, width, columns)
+    return pallas_call(
+        functools.partial(_losses_kernel, block, count),
+        grid=n // rows,
+        in_specs=[of_rows, all_words, some],
+        out_specs=[some, some],
+        out_shape=[ShapeDtypeStruct((n,), h.dtype)] * 2,
+        name="cross_entropy",
+    )(h, w, label)
+
+
+@functools.partial(custom_vjp, nondiff_argnums=(0,))
+def _losses(sizes, h, w, label):
+    return _losses_of(sizes, h, w, label)[0]
+
+
+def _losses_saving(sizes, h, w, label):
+    loss, lse = _losses_of(sizes, h, w, label)
+    return loss, (h, w, label, lse)
+
+
+def _losses_backward(sizes, saved, g):
+    rows, block, count = sizes
+    h, w, label, lse = saved
+    (n, width), columns = h.shape, w.shape[1]
+    of_rows, all_words, some = _row_specs(rows, width, columns)
+    dh = pallas_call(
+        functools.partial(_hidden_kernel, block, count),
+        grid=n // rows,
+        in_specs=[of_rows, all_words, some, some, some],
+        out_specs=of_rows,
+        out_shape=ShapeDtypeStruct(h.shape, h.dtype),
+        name="cross_entropy_hidden",
+    )(*(h, w, label, lse, g))
+    whole, of_words = BlockSpec(), BlockSpec((width, block), lambda j: (0, j))
+    dw = pallas_call(
+        functools.partial(_words_kernel, block, rows, count),
+        grid=columns // block,
+        in_specs=[whole, of_words, whole, whole, whole],
+        out_specs=of_words,
+        out_shape=ShapeDtypeStruct(w.shape, w.dtype),
+        name="cross_entropy_words",
+    )(*(h, w, label, lse, g))
+    return dh, dw, np.zeros(label.shape, dtypes.float0)
+
+
+_losses.defvjp(_losses_saving, _losses_backward)
+
+
+@public
+def cross_entropy(
+    hidden: ArrayLike,
+    weights: ArrayLike,
+    labels: ArrayLike,
+    *,
+    block_rows: int = 64,
+    block_words: int = 512,
+) -> Array:
+    """Return ``-log_softmax(hidden @ weights)`` at the labels, without holding all logits.
+
+    A step has some rows and goes over the words of the vocabulary a block at a time; the backward
+    pass computes each block of logits again. It has derivatives of first order in reverse mode.
+
+    Args:
+      hidden: floats ``[rows, width]``.
+      weights: ``[width, words]``.
+      labels: integers ``[rows]``.
+      block_rows: rows of a step.
+      block_words: words of a turn.
+
+    Returns:
+      The losses ``[rows]``.
+
+    Raises:
+      TypeError: an argument is no array of floats, or the labels are no integers.
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> ek.cross_entropy(jnp.zeros((2, 3)), jnp.ones((3, 4)), jnp.array([0, 3]))
+      Array([1.3862944, 1.3862944], dtype=float32)
+    """
+    h = as_floats("cross_entropy", hidden, 2)
+    w = as_floats("cross_entropy", weights, 2)
+    labels = _integers("cross_entropy", labels)
+    if h.ndim != 2 or w.ndim != 2 or h.shape[1] != w.shape[0] or labels.shape != h.shape[:1]:
+        raise _shape_error("cross_entropy", h, w, labels)
+    (n, _), count = h.shape, w.shape[1]
+    rows, block = max(1, min(block_rows, n)), max(1, min(block_words, count))
+    h, labels = pad(h, ((0, -n % rows), (0, 0))), pad(labels, (0, -n % rows))
+    w = pad(w, ((0, 0), (0, -count % block)))
+    return _losses((rows, block, count), h, w, labels)[:n]
+
+
+def _integers(name, x):
+    x = as_array(x, name)
+    if x.dtype.kind not in "iu":
+        raise errors.user_error(
+            TypeError,
+            f"{name}: takes integers, got {x.aval.str_short()}.",
+            fix="convert them by `x.astype(int)`.",
+            anchor="kernel-specs",
+        )
+    return x
+
+
+def _shape_error(name, *arrays):
+    shapes = ", ".join([str(tuple(x.shape)) for x in arrays])
+    return errors.user_error(
+        ValueError,
+        f"{name}: the shapes {shapes} do not fit.",
+        fix="see its docstring for the shapes of its arguments.",
+        anchor="kernel-specs",
+    )
+
+
+# ------------------------------------------------------------------------ segments
+
+
+@public
+def segment_sum(
+    values: ArrayLike, segments: ArrayLike, num_segments: int, *, block: int = 128
+) -> Array:
+    """Return the sums of the rows of each segment.
+
+    Rows are added a block at a time, as a product with a matrix that says whose they are.
+
+    Args:
+      values: floats ``[rows, width]``.
+      segments: integers ``[rows]``, in any order; a row of another segment is left out.
+      num_segments: how many there are.
+      block: rows of a step.
+
+    Returns:
+      ``[num_segments, width]``.
+
+    Raises:
+      TypeError: the values are no array of floats, or the segments are no integers.
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> ek.segment_sum(jnp.array([[1.0], [2.0], [4.0]]), jnp.array([1, 0, 1]), 3)
+      Array([[2.],
+             [5.],
+             [0.]], dtype=float32)
+    """
+    values, segments = as_floats("segment_sum", values, 2), _integers("segment_sum", segments)
+    if values.ndim != 2 or segments.shape != values.shape[:1]:
+        raise _shape_error("segment_sum", values, segments)
+    n, width = values.shape
+    if not n:
+        return creation.zeros((num_segments, width), values.dtype)
+    rows = max(1, min(block, n))
+
+    def body(x_ref, segment_ref, o_ref):
+        @when(program_id(0) == 0)
+        def begin():
+            o_ref[...] = creation.zeros(o_ref.shape, o_ref.dtype)
+
+        is_of = creation.arange(num_segments)[:, None] == segment_ref[...]
+        o_ref[...] += is_of.astype(x_ref.dtype) @ x_ref[...]
+
+    return pallas_call(
+        body,
+        grid=-(-n // rows),
+        in_specs=[BlockSpec((rows, width), lambda i: (i, 0)), BlockSpec((rows,), lambda i: (i,))],
+        out_specs=BlockSpec((num_segments, width), _first),
+        out_shape=ShapeDtypeStruct((num_segments, width), values.dtype),
+        name="segment_sum",
+    )(pad(values, ((0, -n % rows), (0, 0))), pad(segments, (0, -n % rows), constant_values=-1))
+
+
+# ------------------------------------------------------------------------ all pairs
+
+
+@public
+def n_body(
+    positions: ArrayLike,
+    masses: ArrayLike,
+    *,
+    softening: float = 1e-3,
+    block: int = 128,
+) -> Array:
+    """Return the accelerations of bodies that attract each other, without holding all pairs.
+
+    Args:
+      positions: floats ``[bodies, 3]``.
+      masses: ``[bodies]``.
+      softening: added in squares to squared distances.
+      block: bodies of a step, and of a turn.
+
+    Returns:
+      ``[bodies, 3]``: for each body the sum of ``mass * d / |d|**3`` over the others.
+
+    Raises:
+      TypeError: an argument is no array of floats.
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> x = jnp.array([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
+      >>> ek.n_body(x, jnp.array([4.0, 8.0]), softening=0.0)
+      Array([[ 2.,  0.,  0.],
+             [-1.,  0.,  0.]], dtype=float32)
+    """
+    x, masses = as_floats("n_body", positions, 2), as_floats("n_body", masses)
+    if x.ndim != 2 or x.shape[1] != 3 or masses.shape != x.shape[:1]:
+        raise _shape_error("n_body", x, masses)
+    n = x.shape[0]
+    rows = max(1, min(block, n))
+
+    def body(x_ref, all_ref, mass_ref, o_ref):
+        some = x_ref[...]
+
+        def turn(j, total):
+            others = ds(j * rows, rows)
+            far = all_ref[others, :][None] - some[:, None]
+            squares = (far * far).sum(2)
+            is_other = squares > 0
+            softened = where(is_other, squares + softening**2, 1.0)  # of which roots have slopes
+            pull = where(is_other, mass_ref[others] / (softened * ufuncs.sqrt(softened)), 0.0)
+            return total + (pull[:, :, None] * far).sum(1)
+
+        o_ref[...] = fori_loop(0, all_ref.shape[0] // rows, turn, some * 0)
+
+    whole, of_rows = BlockSpec(), BlockSpec((rows, 3), lambda i: (i, 0))
+    x, masses = pad(x, ((0, -n % rows), (0, 0))), pad(masses, (0, -n % rows))
+    return pallas_call(
+        body,
+        grid=x.shape[0] // rows,
+        in_specs=[of_rows, whole, whole],
+        out_specs=of_rows,
+        out_shape=ShapeDtypeStruct(x.shape, x.dtype),
+        name="n_body",
+    )(x, x, masses)[:n]

@@ -1,0 +1,207 @@
+"""Kernels of rows: softmax, norms, rotary embedding. Each step has some whole rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
+from evertrace._src.numpy import creation, joining, ufuncs
+from evertrace._src.pallas.named import Kernel, kernel
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.experimental.kernels")
+
+
+def as_floats(name, x, least_ndim=1):
+    """Return an argument as an array of floats of at least some rank."""
+    x = as_array(x, name)
+    if x.ndim < least_ndim or x.dtype.kind != "f":
+        raise errors.user_error(
+            TypeError,
+            f"{name}: takes floating point arrays of rank {least_ndim} and more, got "
+            f"{x.aval.str_short()}.",
+            fix="convert it by `x.astype('float32')`, or add dimensions.",
+            anchor="kernel-specs",
+        )
+    return x
+
+
+def on_rows(run, x, *others, block) -> Any:
+    """Apply a kernel of rows to an array of any rank.
+
+    Args:
+      run: the kernel.
+      x: the array, whose last dimension is that of the rows.
+      others: further arguments, as the kernel takes them.
+      block: rows of a step.
+    """
+    width = x.shape[-1]
+    rows = x.reshape(math.prod(x.shape[:-1]), width)
+    return run.with_blocks(rows=block)(rows, *others).reshape(x.shape)
+
+
+@kernel(ins=["rows, width"], outs=["rows, width"], blocks={"rows": 64})
+def _softmax(x_ref, o_ref):
+    x = x_ref[...]
+    e = ufuncs.exp(x - x.max(1, keepdims=True))
+    o_ref[...] = e / e.sum(1, keepdims=True)
+
+
+@public
+def softmax(x: ArrayLike, *, block: int = 64) -> Array:
+    """Return the softmax over the last dimension.
+
+    Args:
+      x: floats of any shape.
+      block: rows of a step.
+
+    Raises:
+      TypeError: `x` is no array of floats.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> ek.softmax(jnp.zeros((2, 4)))
+      Array([[0.25, 0.25, 0.25, 0.25],
+             [0.25, 0.25, 0.25, 0.25]], dtype=float32)
+    """
+    return on_rows(_softmax, as_floats("softmax", x), block=block)
+
+
+def _norm(name: str, body: Any, others: int) -> Kernel:
+    ins = ["rows, width", *["width"] * others]
+    body.__name__ = name
+    return kernel(ins=ins, outs=["rows, width"], blocks={"rows": 64})(body)
+
+
+@public
+def layer_norm(
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    *,
+    eps: float = 1e-5,
+    block: int = 64,
+) -> Array:
+    """Return rows with mean 0 and variance 1, times `scale`, plus `bias`.
+
+    Args:
+      x: floats ``[..., width]``.
+      scale: ``[width]``, or None for 1.
+      bias: ``[width]``, or None for 0.
+      eps: is added to the variance.
+      block: rows of a step.
+
+    Raises:
+      TypeError: `x` is no array of floats.
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> ek.layer_norm(jnp.array([[1.0, 3.0]]), eps=0)
+      Array([[-1.,  1.]], dtype=float32)
+    """
+    x = as_floats("layer_norm", x)
+    width = x.shape[-1]
+
+    def body(x_ref, scale_ref, bias_ref, o_ref):
+        rows = x_ref[...]
+        centred = rows - rows.mean(1, keepdims=True)
+        variance = (centred * centred).mean(1, keepdims=True)
+        o_ref[...] = centred / ufuncs.sqrt(variance + eps) * scale_ref[...] + bias_ref[...]
+
+    scale = creation.ones(width, x.dtype) if scale is None else as_array(scale, "layer_norm")
+    bias = creation.zeros(width, x.dtype) if bias is None else as_array(bias, "layer_norm")
+    return on_rows(_norm("layer_norm", body, 2), x, scale, bias, block=block)
+
+
+@public
+def rms_norm(
+    x: ArrayLike, scale: ArrayLike | None = None, *, eps: float = 1e-6, block: int = 64
+) -> Array:
+    """Return rows divided by the root of the mean of their squares, times `scale`.
+
+    Args:
+      x: floats ``[..., width]``.
+      scale: ``[width]``, or None for 1.
+      eps: is added to the mean.
+      block: rows of a step.
+
+    Raises:
+      TypeError: `x` is no array of floats.
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> ek.rms_norm(jnp.array([[3.0, -3.0]]), eps=0)
+      Array([[ 1., -1.]], dtype=float32)
+    """
+    x = as_floats("rms_norm", x)
+
+    def body(x_ref, scale_ref, o_ref):
+        rows = x_ref[...]
+        mean = (rows * rows).mean(1, keepdims=True)
+        o_ref[...] = rows / ufuncs.sqrt(mean + eps) * scale_ref[...]
+
+    scale = creation.ones(x.shape[-1], x.dtype) if scale is None else as_array(scale, "rms_norm")
+    return on_rows(_norm("rms_norm", body, 1), x, scale, block=block)
+
+
+@kernel(
+    ins=["heads, length, width", "length, half"],
+    outs=["heads, length, width"],
+    blocks={"heads": 1, "length": 64},
+)
+def _rotary(x_ref, angles_ref, o_ref):
+    x, angles = x_ref[0], angles_ref[...]
+    half = angles.shape[1]
+    a, b = x[:, :half], x[:, half:]
+    c, s = ufuncs.cos(angles), ufuncs.sin(angles)
+    o_ref[0] = joining.concatenate([a * c - b * s, a * s + b * c], axis=1)
+
+
+@public
+def rotary_embedding(
+    x: ArrayLike, positions: ArrayLike | None = None, *, base: float = 10000.0, block: int = 64
+) -> Array:
+    """Return queries or keys turned by angles that grow with their positions.
+
+    Element ``i`` of the first half of a row and element ``i`` of the second are a point that is
+    turned by ``position * base ** (-i / half)``.
+
+    Args:
+      x: floats ``[..., length, width]``, of an even width.
+      positions: ``[length]``, by default 0, 1, and so on.
+      base: of the angles.
+      block: positions of a step.
+
+    Raises:
+      TypeError: `x` is no array of floats.
+      ValueError: the width is odd.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> ek.rotary_embedding(jnp.array([[1.0, 0.0], [1.0, 0.0]]), jnp.array([0.0, np.pi]))
+      Array([[ 1.0000000e+00,  0.0000000e+00],
+             [-1.0000000e+00, -8.7422777e-08]], dtype=float32)
+    """
+    x = as_floats("rotary_embedding", x, 2)
+    *heads, length, width = x.shape
+    if width % 2:
+        raise errors.user_error(
+            ValueError,
+            f"rotary_embedding: rows of width {width} have no two halves.",
+            fix="use an even width.",
+            anchor="kernel-specs",
+        )
+    half = width // 2
+    places = creation.arange(length) if positions is None else as_array(positions, "positions")
+    steps = np.asarray(base ** (-np.arange(half) / half), x.dtype)
+    angles = places.astype(x.dtype)[:, None] * steps
+    flat = x.reshape(math.prod(heads), length, width)
+    return _rotary.with_blocks(length=block)(flat, angles).reshape(x.shape)

@@ -1,0 +1,213 @@
+"""The kernels of the library against formulas, and their gradients against the formulas'."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace.experimental import kernels as ek
+from evertrace.extend.core import jaxprs_in_params
+
+pytestmark = pytest.mark.engine
+
+
+def draw(*shape, seed=0):
+    """Return floats from a normal distribution."""
+    return jnp.asarray(np.random.default_rng(seed).standard_normal(shape).astype("float32"))
+
+
+def agree(got, want, tolerance=2e-6):
+    scale = max(1.0, float(jnp.abs(want).max()))
+    assert got.shape == want.shape
+    assert float(jnp.abs(got - want).max()) <= tolerance * scale
+
+
+def attention(q, k, v, causal=False, window=None):
+    n, m = q.shape[-2], k.shape[-2]
+    i, j = np.arange(n)[:, None] + m - n, np.arange(m)[None]
+    hidden = np.zeros((n, m), bool)
+    if causal or window:
+        hidden |= j > i
+    if window:
+        hidden |= j <= i - window
+    scores = q @ jnp.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5
+    weights = ev.nn.softmax(jnp.where(hidden, -1e30, scores))
+    return jnp.where(hidden, 0, weights) @ v
+
+
+def layer_norm(x, scale, bias):
+    mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    return (x - mean) / jnp.sqrt(variance + 1e-5) * scale + bias
+
+
+def rotated(x):
+    half = x.shape[-1] // 2
+    angles = np.arange(x.shape[-2])[:, None] * 10000.0 ** (-np.arange(half) / half)
+    turned = (x[..., :half] + 1j * x[..., half:]) * jnp.asarray(np.exp(1j * angles), "complex64")
+    return jnp.concatenate([turned.real, turned.imag], -1)
+
+
+def losses(h, w):
+    return -ev.nn.log_softmax(h @ w)[jnp.arange(len(h)), LABELS]
+
+
+def forces(x, masses):
+    far = x[None] - x[:, None]
+    squares = (far**2).sum(-1) + jnp.eye(len(x))
+    pull = masses / squares**1.5 * (1 - jnp.eye(len(x)))
+    return (pull[:, :, None] * far).sum(1)
+
+
+LABELS = jnp.asarray(np.random.default_rng(9).integers(0, 37, 21))
+SEGMENTS = jnp.asarray(np.random.default_rng(8).integers(-1, 6, 33))
+WEIGHTS = jnp.asarray(np.random.default_rng(7).integers(-127, 128, (20, 13)), "int8")
+
+# Kernel, formula, arguments: lengths that blocks do not divide.
+CASES: dict[str, Any] = {
+    "softmax": (lambda x: ek.softmax(x, block=4), ev.nn.softmax, [(3, 5, 7)]),
+    "layer_norm": (lambda *xs: ek.layer_norm(*xs, block=4), layer_norm, [(2, 9, 6), (6,), (6,)]),
+    "layer_norm_plain": (ek.layer_norm, lambda x: layer_norm(x, 1, 0), [(9, 6)]),
+    "rms_norm": (
+        lambda x, s: ek.rms_norm(x, s, block=2),
+        lambda x, s: x / jnp.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * s,
+        [(5, 6), (6,)],
+    ),
+    "rotary_embedding": (lambda x: ek.rotary_embedding(x, block=4), rotated, [(2, 3, 9, 8)]),
+    "cross_entropy": (
+        lambda h, w: ek.cross_entropy(h, w, LABELS, block_rows=8, block_words=10),
+        losses,
+        [(21, 6), (6, 37)],
+    ),
+    "quantized_matmul": (
+        lambda x, s: ek.quantized_matmul(x, WEIGHTS, s, blocks=(4, 5, 6)),
+        lambda x, s: x @ (WEIGHTS * s),
+        [(3, 3, 20), (13,)],
+    ),
+    "segment_sum": (
+        lambda x: ek.segment_sum(x, SEGMENTS, 5, block=8),
+        lambda x: jnp.stack([x[i == SEGMENTS].sum(0) for i in range(5)]),
+        [(33, 4)],
+    ),
+    "n_body": (
+        lambda x, m: ek.n_body(x, m, softening=0.0, block=8),
+        forces,
+        [(19, 3), (19,)],
+    ),
+}
+for _causal, _window, _n, _m in (
+    (False, None, 21, 21), (True, None, 21, 21), (True, None, 12, 30), (True, 5, 26, 26),
+    (False, None, 8, 40), (True, None, 30, 12),
+):  # fmt: skip
+    CASES[f"flash_attention {_causal} {_window} {_n} {_m}"] = (
+        lambda q, k, v, c=_causal, w=_window: ek.flash_attention(
+            q, k, v, causal=c, window=w, block_q=8, block_k=4
+        ),
+        lambda q, k, v, c=_causal, w=_window: attention(q, k, v, c, w),
+        [(2, 3, _n, 8), (2, 3, _m, 8), (2, 3, _m, 6)],
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_of_the_library_are_the_formulas(name, engine):
+    f, formula, shapes = CASES[name]
+    xs = [draw(*shape, seed=i) for i, shape in enumerate(shapes)]
+    g: Any = ev.jit(f, engine=engine)
+    agree(g(*xs), formula(*xs), 4e-6)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_of_the_library_are_those_of_the_formulas(name):
+    f, formula, shapes = CASES[name]
+    xs = [draw(*shape, seed=i) for i, shape in enumerate(shapes)]
+    weights = draw(*formula(*xs).shape, seed=5)
+    arguments = tuple(range(len(xs)))
+    got = ev.grad(lambda *xs: (f(*xs) * weights).sum(), arguments)(*xs)
+    want = ev.grad(lambda *xs: (formula(*xs) * weights).sum(), arguments)(*xs)
+    for a, b in zip(got, want, strict=True):
+        agree(a, b, 2e-5)
+
+
+def test_a_batch_of_attention_is_a_loop():
+    q, k, v = draw(4, 9, 8), draw(4, 9, 8, seed=1), draw(4, 9, 8, seed=2)
+    f = lambda *xs: ek.flash_attention(*xs, causal=True, block_q=4, block_k=4)  # noqa: E731
+    agree(ev.vmap(f)(q, k, v), jnp.stack([f(*xs) for xs in zip(q, k, v, strict=True)]))
+
+
+def test_attention_holds_no_scores():
+    q = draw(1, 2048, 16)
+    most = lambda f: max(v.aval.size for v in _variables(ev.make_jaxpr(f)(q, q, q).jaxpr))  # noqa: E731
+    assert most(lambda *xs: ek.flash_attention(*xs, causal=True)) <= 2048 * 64
+    assert most(lambda *xs: attention(*xs, causal=True)) >= 2048 * 2048
+
+
+def _variables(jaxpr):
+    for eqn in jaxpr.eqns:
+        yield from eqn.outvars
+        for sub in jaxprs_in_params(eqn.params):
+            yield from _variables(sub)
+
+
+def test_a_query_that_sees_no_keys_gets_zeros():
+    q, k, v = draw(5, 4), draw(2, 4), draw(2, 3)
+    out = ek.flash_attention(q, k, v, causal=True)
+    assert not out[:3].any()
+    assert out[3:].any(1).all()
+
+
+@pytest.mark.parametrize("lengths", [(3, 8, 1), (0, 5, 7)])
+def test_pages_are_the_rows_that_their_tables_name(lengths, engine):
+    pages, size, heads, width = 10, 2, 3, 4
+    k, v = draw(pages, size, heads, width), draw(pages, size, heads, 5, seed=1)
+    q, tables = draw(3, heads, width, seed=2), np.random.default_rng(3).permutation(pages)[:8]
+    tables = jnp.asarray(np.stack([tables[:4], tables[4:], tables[::2]]))
+    f: Any = ev.jit(ek.paged_attention, engine=engine)
+    got = f(q, k, v, jnp.asarray(lengths), tables)
+    for i, n in enumerate(lengths):
+        keys = k[tables[i]].reshape(-1, heads, width)[:n].transpose(1, 0, 2)
+        values = v[tables[i]].reshape(-1, heads, 5)[:n].transpose(1, 0, 2)
+        want: Any = attention(q[i][:, None], keys, values)[:, 0] if n else jnp.zeros((heads, 5))
+        agree(got[i], want)
+
+
+X, INTS = jnp.ones((4, 4)), jnp.zeros(4, int)
+WRONG: list[Any] = [
+    (
+        lambda: ek.softmax(INTS),
+        TypeError,
+        "softmax: takes floating point arrays of rank 1 and more",
+    ),
+    (lambda: ek.rotary_embedding(X[:, :3]), ValueError, "rows of width 3 have no two halves"),
+    (
+        lambda: ek.flash_attention(X, X[:, :2], X),
+        ValueError,
+        r"shapes \(4, 4\), \(4, 2\), \(4, 4\)",
+    ),
+    (lambda: ek.flash_attention(X, X, X, window=0), ValueError, "a window of 0 keys shows nothing"),
+    (lambda: ek.cross_entropy(X, X, X[0]), TypeError, "cross_entropy: takes integers, got f32"),
+    (
+        lambda: ek.cross_entropy(X, X, INTS[:2]),
+        ValueError,
+        r"cross_entropy: the shapes .* \(2,\) do not",
+    ),
+    (lambda: ek.quantized_matmul(X, X, X[0]), TypeError, r"weights are f32\[4,4\], not integers"),
+    (
+        lambda: ek.segment_sum(X, INTS[:2], 2),
+        ValueError,
+        r"segment_sum: the shapes \(4, 4\), \(2,\)",
+    ),
+    (lambda: ek.n_body(X, X[0]), ValueError, r"n_body: the shapes \(4, 4\), \(4,\) do not fit"),
+    (
+        lambda: ek.paged_attention(X[None], X, X, INTS, INTS),
+        ValueError,
+        "paged_attention: the shapes",
+    ),
+    (lambda: ek.layer_norm(X, X[0, :2]), ValueError, "the dimension 'width' has size 2 in input 1"),
+]
+
+
+@pytest.mark.parametrize(("call", "cls", "text"), WRONG)
+def test_wrong_arguments_are_named(call, cls, text):
+    with pytest.raises(cls, match=text):
+        call()
