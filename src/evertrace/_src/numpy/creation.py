@@ -50,7 +50,9 @@ def placed(x, device, like=None):
     if device is None and type(like) is Array and like.shape == x.shape:
         device = getattr(like, "_sharding", None)
     mesh = getattr(device, "mesh", None)
-    if device is not None and mesh is not None and mesh.abstract_mesh is mesh:  # of a type: over the mesh in force
+    if (
+        device is not None and mesh is not None and mesh.abstract_mesh is mesh
+    ):  # of a type: over the mesh in force
         device = None if mesh.empty else device.spec
     return x if device is None else device_put(x, device)
 
