@@ -243,6 +243,11 @@ def test_shuffle_that_decides_a_branch(jit):
     jit(f)(X)
 
 
+@refused(ImpurityError, r"random\._urandom: .*happens once(.|\n)*pass in a seed or the bits")
+def test_bytes_of_the_system(jit):
+    jit(lambda x: x * len(random._urandom(2)))(X)
+
+
 @refused(ImpurityError, "random|choice")
 def test_choice_of_a_string(jit):
     jit(lambda x: x * len(random.choice(["a", "bc"])))(X)

@@ -134,7 +134,7 @@ def test_number_in_a_shape(jit):
     yield f(X, 2), f(X, 4), f(X, 2)
 
 
-@case(traces=2)
+@case(traces=1)
 def test_number_as_a_list_index(jit):
     layers = [jnp.ones(3), jnp.arange(3.0)]
     f = jit(lambda x, i: x * layers[i])

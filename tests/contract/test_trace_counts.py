@@ -353,3 +353,28 @@ def test_what_the_tutorial_says_of_values_that_cost_a_program_each(step, count):
             s.n += 1
 
     case(traces=count)(program)()
+
+
+@case(traces=1)
+def test_a_counter_that_says_where_a_numpy_array_is_written(jit):
+    class Model:
+        def __init__(self):
+            self.step, self.history = 0, np.zeros(8)
+
+        def run(self, x):
+            self.history[self.step] = x.sum()
+            self.step += 1
+            return x * self.history[self.step - 1]
+
+    m = Model()
+    run = jit(m.run)
+    for _ in range(6):
+        yield run(X), m.history, m.step
+
+
+@case(traces=1)
+def test_a_lambda_and_a_method_that_are_jitted_anew_at_each_call(jit):
+    s = Record(k=1.0)
+    for i in range(5):
+        s.k = i * 0.5
+        yield jit(lambda x, s=s: x * s.k)(X)
