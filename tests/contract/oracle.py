@@ -133,7 +133,7 @@ class World:
         self.module = types.ModuleType(name)
         self.names = vars(self.module)
         self._filename = f"<{name}>"
-        self._hidden = set(self.names) | {"jit", "__builtins__"}
+        self._hidden = set(self.names) | {"jit", "__builtins__", "__warningregistry__"}
         self.names["jit"] = jit
         exec(_PRELUDE, self.names)
         self._hidden |= set(self.names)

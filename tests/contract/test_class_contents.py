@@ -350,3 +350,19 @@ def test_order_of_a_class_from_which_a_call_takes_and_gives_back(jit):
     yield f(X)
     yield f(X)
     yield f(X)
+
+
+@case(traces=1)
+def test_namespace_of_a_function_that_is_read_and_written_through_it(jit):
+    space = {"scale": 2}
+    exec("def helper(x): return x", space)
+    helper = space["helper"]
+
+    def step(x):
+        helper.__globals__["scale"] += 1
+        return x * helper.__globals__["scale"]
+
+    f = jit(step)
+    yield f(X), f(X), space["scale"]
+    space["scale"] = 50
+    yield f(X), space["scale"]

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import uuid
+import warnings
 import weakref
 
 import numpy as np
@@ -47,6 +48,22 @@ def test_draw_that_nothing_demands_is_redone(jit):
     for _ in range(3):
         yield f(X)
     yield random.random()  # the generator is where plain Python would have left it
+
+
+@case(traces=2)
+def test_warning_that_is_an_error_is_raised_where_it_can_be_caught(jit):
+    def step(x):
+        try:
+            warnings.warn("careful", UserWarning, stacklevel=1)
+        except UserWarning as warning:
+            return x * 5, warning.args
+        return x, ()
+
+    f = jit(step)
+    with warnings.catch_warnings():
+        for action in ("ignore", "error", "ignore", "error"):
+            warnings.simplefilter(action)
+            yield f(X)
 
 
 def long_step(x, training=False):

@@ -40,7 +40,7 @@ from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_MODULE, weakly
 
 _FUNCTION = types.FunctionType
 _INSPECTED = frozenset({
-    "__closure__", "__code__", "__defaults__", "__kwdefaults__", "cell_contents",
+    "__closure__", "__code__", "__defaults__", "__globals__", "__kwdefaults__", "cell_contents",
 })  # fmt: skip
 _CALLERS = frozenset({"_getframe", "currentframe", "f_back"})
 
@@ -61,8 +61,9 @@ class Functions:
         self.identity = lifter.recorder.identity
         self.deleted, self.catches = set(), False
         self._reached = {}
-        self._watched = set()  # ids of functions whose attributes were taken over
+        self._watched = set()  # ids of functions whose attributes, of names that were taken over
         self._inspected = False  # whether code looks into functions without calling them
+        self._shows_globals = False  # whether it takes their namespaces
         self.lifter.spaces.add(self._inspect, _INSPECTED, nowhere())
 
     def reach(self, fun, node=None):
@@ -169,6 +170,11 @@ class Functions:
 
     def _inspect(self, name):
         """Enter all functions now: code mentions a name by which it can look into them."""
+        if name == "__globals__":
+            self._shows_globals = True
+            for found in [x for x in self._reached.values() if x.called]:
+                if not is_library_function(found.fun):
+                    self._enter_globals(found.fun, found.node, info_of(found.code))
         if name in _INSPECTED and not self._inspected:
             self._inspected = True
             self.lifter.see_all()
@@ -219,6 +225,8 @@ class Functions:
         at = self.graph.node(node, "attribute", "__globals__", f"{fun.__name__}.__globals__")
         names = self.lifter.namespaces.of(namespace, at)
         mentioned = info.global_names
+        if self._shows_globals:
+            self._claim_mentioned(names)
         if info.blind:  # `globals()["lr"]`, `eval(...)`: any name may be read
             mentioned = mentioned | (frozenset(namespace) - OWN_TO_MODULE)
             self.lifter.namespaces.depend_on_order(names)
@@ -232,6 +240,17 @@ class Functions:
             module = sys.modules.get(name)
             if module is not None and not is_library_module(name):
                 self.lifter.lift(module, self.graph.constant_node(module, name))
+
+    def _claim_mentioned(self, names):
+        """Lift the names of a namespace that code mentions: it may have it from a function."""
+
+        def claim(name):
+            if name in names.obj and name not in DESCRIPTIVE:
+                self.lifter.namespaces.claim(names, name, "global ", self.lifter.spaces.uses_of)
+
+        if id(names) not in self._watched:
+            self._watched.add(id(names))
+            self.lifter.spaces.add(claim, names.obj, nowhere())
 
     def watch_attributes(self, fun, node):
         """Take over the attributes that a user has set on a function."""

@@ -456,9 +456,30 @@ def _record_warning(call, message, category=None, stacklevel=1, source=None, **i
     frame = _outer(call.caller, stacklevel)
     if isinstance(message, Warning):
         category = type(message)
+    category, namespace = category or UserWarning, frame.f_globals
     file, line = frame.f_code.co_filename, frame.f_lineno
-    again = WarnAgain(category or UserWarning, file, line, frame.f_globals)
-    call.patches.recorder.effect(again, (message,), {})
+    text = message if type(message) is str else ""
+    raises = functools.partial(_raises, category, namespace.get("__name__") or "", line, text)
+    is_error = raises()
+    call.patches.recorder.prologue.expect(raises, is_error)
+    if is_error:  # here, where the function may catch it
+        call.run()
+    else:
+        call.patches.recorder.effect(WarnAgain(category, file, line, namespace), (message,), {})
+
+
+def _raises(category, module, line, text):
+    """Return whether a warning is an error by the filters that there are now."""
+    filters = getattr(warnings, "_get_filters", lambda: warnings.filters)()
+    for action, message, kind, home, at in filters:
+        if (
+            issubclass(category, kind)
+            and (message is None or message.match(text))
+            and (home is None or home.match(module))
+            and at in (0, line)
+        ):
+            return action == "error"
+    return False
 
 
 def _outer(frame, stacklevel):
