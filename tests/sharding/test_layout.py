@@ -331,3 +331,12 @@ def test_a_call_may_say_how_results_or_arguments_lie():
         assert double(jnp.ones(2), out_sharding=P("x")).sharding.spec == P("x")
         seen = ev.sharding.explicit_axes(lambda x: x.sharding.spec)
         assert seen(jnp.ones(2), in_sharding=P("x")) == P("x")
+
+
+def test_a_type_is_divided_over_the_mesh_in_force():
+    assert ev.typeof(jnp.ones(3)).sharding.mesh.empty
+    mesh = local_mesh("x")
+    with ev.set_mesh(mesh):
+        sharding = ev.typeof(jnp.ones(3)).sharding
+        assert (sharding.mesh, sharding.spec) == (mesh.abstract_mesh, P(None))
+        assert sharding.update(spec=P("x")).spec == P("x")

@@ -74,7 +74,7 @@ class ShapedArray(AvalBase):
 
     @property
     def sharding(self) -> Any:
-        """How explicit axes of a mesh divide it: over an empty mesh, for values say that."""
+        """How explicit axes of the mesh in force divide it: not at all, for values say that."""
         assert engine.layouts is not None, "evertrace/__init__ sets it"
         return engine.layouts().undivided(self.ndim)
 

@@ -9,7 +9,13 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.core.divisions import Axes
 from evertrace._src.core.placement import Sharding, SingleDeviceSharding, is_local
-from evertrace._src.sharding.mesh import AbstractMesh, AxisType, Mesh, context_mesh
+from evertrace._src.sharding.mesh import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    context_mesh,
+    get_abstract_mesh,
+)
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.sharding")
@@ -401,7 +407,11 @@ def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> Any:
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
-@functools.cache
 def undivided(ndim: Any) -> Any:
     """Return the sharding of types with so many dimensions: none is divided by explicit axes."""
-    return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
+    return _undivided(ndim, get_abstract_mesh())
+
+
+@functools.lru_cache(256)
+def _undivided(ndim, mesh):
+    return NamedSharding(mesh, PartitionSpec(*[None] * ndim))
