@@ -189,3 +189,24 @@ def test_no_index_asks_for_nothing_of_an_empty_axis():
     assert jnp.zeros((1, 0))[:, none].shape == (1, 0)
     assert ev.jit(lambda x, i: x.at[i].set(1.0)[i])(x, none).shape == (0, 2)
     assert ev.grad(lambda x: x[none].sum())(x).shape == (0, 2)
+
+
+@pytest.mark.parametrize("jit", [lambda fun: fun, ev.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    ("indices", "axis", "want"),
+    [
+        ([[1, 0, 5], [-1, 2, -7]], 1, [[1, 0, 0], [5, 5, 0]]),
+        ([[1, 0, 1]], 0, [[3, 1, 5]]),
+        ([4, 9], None, [4, 0]),
+    ],
+)
+def test_elements_are_taken_by_products_with_ones_and_zeros(jit, indices, axis, want):
+    x = jnp.arange(6.0).reshape(2, 3)
+
+    def take(x):
+        return jnp.take_along_axis(x, jnp.array(indices), axis, mode="one_hot")
+
+    assert jnp.array_equal(jit(take)(x), jnp.array(want))
+    jaxpr = str(ev.make_jaxpr(take)(x))
+    assert "dot_general" in jaxpr
+    assert "gather" not in jaxpr

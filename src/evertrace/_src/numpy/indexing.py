@@ -31,6 +31,7 @@ dslice: Any = LazyModule("evertrace._src.numpy.dslice")
 dynamic: Any = LazyModule("evertrace._src.ops.dynamic")
 gathers: Any = LazyModule("evertrace._src.ops.indexing")
 numbers: Any = LazyModule("evertrace._src.ops.dimension_numbers")
+products: Any = LazyModule("evertrace._src.numpy.products")
 
 _kept = Cache("steps of static indices", 20_000)
 _static_steps = _kept.data
@@ -273,7 +274,8 @@ def take_along_axis(
       arr: an array.
       indices: integers; of the rank of `arr`, broadcast with it in all axes but `axis`.
       axis: the axis; None takes from the flattened array.
-      mode: as of `take`.
+      mode: as of `take`; or "one_hot" for products with ones and zeros in the place of a gather,
+        where an index out of bounds takes 0.
       fill_value: as of `take`.
       wrap_negative_indices: whether negative indices count from the end, True by default.
 
@@ -296,12 +298,24 @@ def take_along_axis(
     axis, x, indices = along_axis("take_along_axis", x, indices, axis)
     if wrap_negative_indices is not False:
         indices = indexers.from_front(indices, x.aval.shape[axis])
+    if mode == "one_hot":
+        return _by_products(x, indices, axis)
     mode, fill_value = gather_mode(x, mode, fill_value)
     others = tuple(i for i in range(x.aval.ndim) if i != axis)
     dnums = numbers.GatherDimensionNumbers((), (axis,), (axis,), others, others)
     vectors = structural.reshape(indices, (*indices.aval.shape, 1))
     sizes = [dims.min_of(n, 1) for n in x.aval.shape]
     return gathers.gather(x, vectors, dnums, sizes, mode=mode, fill_value=fill_value)
+
+
+def _by_products(x, indices, axis):
+    """Take elements along an axis by products with ones and zeros."""
+    order = [*(i for i in range(x.aval.ndim) if i != axis), axis]
+    x, indices = (as_array(structural.permute(v, order)) for v in (x, indices))
+    places = iota(indices.dtype, x.shape[-1:])
+    chosen = convert(as_array(ufuncs.equal(indices[..., None], places)), x.dtype)
+    taken = products.matmul(chosen, x[..., None])[..., 0]
+    return structural.permute(taken, [order.index(i) for i in range(taken.ndim)])
 
 
 def along_axis(name, x, indices, axis):
