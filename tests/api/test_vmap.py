@@ -309,3 +309,9 @@ def test_names_of_callable_objects_may_be_anything(transform):
     found = transform(Doubled())
     x = jnp.ones(2) if transform is ev.vmap else jnp.float32(1)
     np.testing.assert_array_equal(found(x), 2 * np.ones(x.shape))
+
+
+def test_a_tracer_shows_the_whole_batch_by_jaxs_name():
+    seen = []
+    ev.vmap(lambda x: seen.append(x.val) or x)(jnp.arange(3.0))
+    assert jnp.array_equal(seen[0], jnp.arange(3.0))

@@ -40,6 +40,11 @@ class BatchTracer(Tracer):
         self.aval = value.aval.update(shape=shape[:dim] + shape[dim + 1 :])
         self._trace, self.value, self.dim = trace, value, dim
 
+    @property
+    def val(self):
+        """The whole batch, by the name that it has in JAX's tracers."""
+        return self.value
+
     def in_parent(self):
         """Return the whole batch."""
         return self.value
