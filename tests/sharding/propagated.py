@@ -28,7 +28,8 @@ def by_shardy(jaxpr, sizes, inputs):
     passes = importlib.import_module("jaxlib.mlir.passmanager").PassManager
     with module.context:
         passes.parse("builtin.module(sdy-propagation-pipeline)").run(module.operation)
-    found, said = [], _SHARDING.findall(_RESULTS.search(str(module))[1])
+    (results,) = _RESULTS.findall(str(module))
+    found, said = [], _SHARDING.findall(results)
     for axes, v in zip(said, jaxpr.outvars, strict=True):
         dims = _AXES.findall(axes)[: v.aval.ndim] or [""] * v.aval.ndim
         found.append(tuple([tuple(re.findall(r'"([^"]*)"', dim)) for dim in dims]))

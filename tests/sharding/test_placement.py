@@ -208,6 +208,73 @@ seen""",
         "text_of(ev.jit(lambda a: jnp.sin(a) @ a), a)[:85]",
         "ShardingTypeError: dot_general: operand 0, f32[8@x,8@y], is divided along 'y' in dime",
     ),
+    "what the error draws": (
+        """
+try: out = c + put((8, 8), "y")
+except ValueError as error: out = str(error).split("\\n")[1:11]
+"\\n".join(out)""",
+        """\
+    operand 0  operand 1
+    +----+     +----+
+    | x0 |     | y0 |
+    +----+     +----+
+    | x1 |     | y1 |
+    +----+     +----+
+    | x2 |
+    +----+
+    | x3 |
+    +----+""",
+    ),
+    "two meshes": (
+        """
+turned = NamedSharding(ev.make_mesh((2, 4), ("x", "y")), P("x"))
+[text_of(f, c, ev.device_put(whole, turned)) for f in (jnp.add, ev.jit(jnp.add)) for _ in range(3)]
+""",
+        str(
+            [
+                f"ShardingTypeError: {where} 0 is laid out over Mesh('x': 4, 'y': 2, axis_types="
+                f"(Explicit, Explicit)), {where.split()[-1]} 1 over Mesh('x': 2, 'y': 4, "
+                "axis_types=(Explicit, Explicit)): axes of two meshes cannot go together."
+                for where in ["add: operand"] * 3 + ["jit(add): input"] * 3
+            ]
+        ),
+    ),
+    "two meshes that are left to the compiler": (
+        """
+auto = (ev.sharding.AxisType.Auto,) * 2
+meshes = [ev.make_mesh(n, tuple(names), auto) for n, names in (((4, 2), "xy"), ((2, 4), "ab"))]
+b, d = [ev.device_put(whole, NamedSharding(m, P(m.axis_names[0]))) for m in meshes]
+add = ev.jit(jnp.add)
+[spec_of(f(*pair), 2 * whole) for f in (jnp.add, add, add) for pair in ((b, d), (d, b))]""",
+        str(["P('x',)", "P('a',)"] * 3),
+    ),
+    "another tree": (
+        """
+trees = {"in_shardings": ({"b": X},)}, {"out_shardings": {"b": X}}
+by_jit = [ev.jit(lambda t: t, **given) for given in trees]
+[text_of(f, {"a": whole}) for f in (lambda t: ev.device_put(t, {"b": X}), *by_jit)]""",
+        str(
+            [
+                f"ValueError: {where} is not a tree prefix of the value at {place}: it has a node "
+                "of type dict with keys ['b'], the value a node of type dict with keys ['a'] "
+                "(keys not in both: ['b', 'a'])."
+                for where, place in (
+                    ("device_put device", "the root"),
+                    ("jit(<lambda>) in_shardings", "[0][0]"),
+                    ("jit(<lambda>) out_shardings", "the root"),
+                )
+            ]
+        ),
+    ),
+    "a device that is not there": (
+        "text_of(lambda: ev.make_mesh((16,), 'x')), text_of(lambda: ev.devices('tpu'))",
+        str(
+            (
+                "ValueError: make_mesh: axes of sizes (16,) need 16 devices, and there are 8.",
+                "RuntimeError: Unknown backend tpu: the available platforms are cpu.",
+            )
+        ),
+    ),
     "axes that are left to the compiler": (
         "auto = ev.make_mesh((4, 2), ('x', 'y'), axis_types=(ev.sharding.AxisType.Auto,) * 2)\n"
         "b = [ev.device_put(whole, NamedSharding(auto, P(s))) for s in 'xy']\n"

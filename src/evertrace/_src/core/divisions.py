@@ -12,6 +12,7 @@ from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from evertrace._src.core.pictures import side_by_side
 
 _MOST_ROUNDS = 8  # of a loop's body, until its carry lies as it did before
 
@@ -66,7 +67,7 @@ def divide(prim, operands, divisions, results, params, mesh_sizes, src=None):
     sizes = _sizes(factors, (*operands, *results))
     explicit = getattr(mesh_sizes, "explicit", None)
     if explicit and prim.name != "add_any":  # which adds up cotangents, that nobody has written
-        _check_agreement(prim, factors, operands, divisions, explicit, src)
+        _check_agreement(prim, factors, operands, divisions, mesh_sizes, src)
     axes = _axes_of_factors(factors, divisions, sizes, mesh_sizes)
     return [_division(dims, axes, sizes, mesh_sizes) for dims in factors.results]
 
@@ -160,8 +161,9 @@ def _axes_of_factors(factors, divisions, sizes, mesh_sizes):
     return found
 
 
-def _check_agreement(prim, factors, operands, divisions, explicit, src):
+def _check_agreement(prim, factors, operands, divisions, mesh_sizes, src):
     """Raise if operands divide one dimension along different axes, some of them explicit."""
+    explicit = mesh_sizes.explicit
     found: dict[Any, tuple] = {}
     for number, (dims, division) in enumerate(zip(factors.operands, divisions, strict=True)):
         for dim, (parts, axes) in enumerate(zip(dims, division, strict=True)):
@@ -170,12 +172,16 @@ def _check_agreement(prim, factors, operands, divisions, explicit, src):
             other, at, before = found.setdefault(parts[0], (number, dim, axes))
             shorter = min(len(axes), len(before))
             if axes[:shorter] != before[:shorter] and not explicit.isdisjoint((*axes, *before)):
-                texts = [_shown(operands[i], divisions[i]) for i in (other, number)]
+                both = other, number
+                texts = [_shown(operands[i], divisions[i]) for i in both]
+                names, pair = [f"operand {i}" for i in both], [divisions[i] for i in both]
+                picture = [f"\n    {line}" for line in side_by_side(names, pair, mesh_sizes)]
                 raise errors.user_error(
                     errors.ShardingTypeError,
                     f"{prim.name}: operand {other}, {texts[0]}, is divided along "
                     f"{_listed(before)} in dimension {at}, and operand {number}, {texts[1]}, "
-                    f"along {_listed(axes)} in dimension {dim}, which go together.",
+                    f"along {_listed(axes)} in dimension {dim}, which go together."
+                    + "".join(picture),
                     fix="lay one of them out as the other, `reshard(x, P(...))`, or leave the axes "
                     "to the compiler, `make_mesh(..., axis_types=(AxisType.Auto, ...))`.",
                     anchor="sharding-type",

@@ -41,16 +41,42 @@ def check_one_place(where, args, kind="operand"):
       where: the operation or function, for the message.
       args: arrays and others.
       kind: what an argument is called, before its number.
+
+    Raises:
+      ValueError: there are two lists of devices.
+      ShardingTypeError: there are two meshes of one list, with axes that types speak of.
     """
-    first = None
+    first = over = None
     for i, x in enumerate(args):
         if type(x) is not Array or not x._committed:
             continue
-        devices = x.sharding.device_list()
+        devices, sharding = x.sharding.device_list(), sharding_of(x)
         if first is None:
             first = i, devices
         elif first[1] != devices:
             raise _two_places_error(where, (*first, i, devices), kind)
+        if over is None:
+            over = sharding and (i, sharding)
+        elif sharding is not None and _say_otherwise(over[1], sharding):
+            raise _two_meshes_error(where, (*over, i, sharding), kind)
+
+
+def _say_otherwise(one, other):
+    """Whether two shardings are over other axes of the same devices, some of them explicit."""
+    sizes = one.axis_sizes(), other.axis_sizes()
+    return sizes[0] != sizes[1] and bool(sizes[0].explicit or sizes[1].explicit)
+
+
+def _two_meshes_error(where, found, kind):
+    i, one, j, other = found
+    return errors.user_error(
+        errors.ShardingTypeError,
+        f"{where}: {kind} {i} is laid out over {one.mesh}, {kind} {j} over {other.mesh}: axes of "
+        "two meshes cannot go together.",
+        fix="lay one of them out over the mesh of the other, `device_put(x, y.sharding)`, or leave "
+        "the axes to the compiler, `make_mesh(..., axis_types=(AxisType.Auto, ...))`.",
+        anchor="sharding-type",
+    )
 
 
 def _two_places_error(where, found, kind):
@@ -83,7 +109,7 @@ def lay_out(prim, args, params, outs):
     like = _mesh_of(args)
     operands, results = [x.aval for x in args], [x.aval for x in outs]
     axes = like.axis_sizes()
-    divided = _divisions([sharding_of(x) for x in args], operands)
+    divided = _divisions([sharding_of(x) for x in args], operands, axes)
     if not prim.factors or prim.divide is not None:  # whose params may hold functions
         divisions = divide(prim, operands, divided, results, params, axes)
     else:
@@ -113,8 +139,8 @@ def divide_program(jaxpr, shardings, mesh):
     key = ("divisions", like, *shardings)
     found = jaxpr.cache.get(key)
     if found is None:
-        avals = [v.aval for v in jaxpr.invars]
-        divisions = divide_jaxpr(jaxpr, _divisions(shardings, avals), like.axis_sizes())
+        avals, sizes = [v.aval for v in jaxpr.invars], like.axis_sizes()
+        divisions = divide_jaxpr(jaxpr, _divisions(shardings, avals, sizes), sizes)
         known = _by_division(shardings, avals)
         outs = tuple([known.get(d) or like.divided(d) for d in divisions])
         found = jaxpr.cache[key] = first_device(like), outs
@@ -134,11 +160,13 @@ def _mesh_of(args):
     return next(s for s in map(sharding_of, args) if s is not None)
 
 
-def _divisions(shardings, avals):
-    """Return the divisions of operands."""
+def _divisions(shardings, avals, sizes):
+    """Return the divisions of operands; those over another mesh than one of such sizes are open."""
     found = []
     for sharding, aval in zip(shardings, avals, strict=True):
-        division = None if sharding is None else sharding.division(aval.ndim)
+        division = None
+        if sharding is not None and sharding.axis_sizes() == sizes:
+            division = sharding.division(aval.ndim)
         found.append(open_division(aval) if division is None else division)
     return found
 
@@ -158,8 +186,11 @@ def shardings_by_division(args):
 
 
 def _by_division(shardings, avals):
-    known = {}
+    known, sizes = {}, None
     for sharding, aval in zip(shardings, avals, strict=True):
-        if sharding is not None:
+        if sharding is None:
+            continue
+        sizes = sizes or sharding.axis_sizes()
+        if sharding.axis_sizes() == sizes:
             known.setdefault(sharding.division(aval.ndim), sharding)
     return known

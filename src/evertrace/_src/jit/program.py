@@ -219,10 +219,11 @@ class Program:
 
         Returns:
           Their device and shardings, or None where Python has to run the call: parts are in other
-          processes, or inputs are laid out over different devices.
+          processes, or inputs are laid out over several meshes.
         """
         given = [s for s in (self.mesh, *shardings) if s is not None]
-        places = {s.device_list() for s in shardings if s is not None}
+        over = [s for s in shardings if s is not None]
+        places = {(s.device_list(), tuple(s.axis_sizes().items())) for s in over}
         if len(places) > 1 or not all([s.is_fully_addressable for s in given]):
             return None
         nothing = None, (None,) * len(self.jaxpr.outvars)

@@ -95,15 +95,15 @@ def _conv_abstract(
 def _conv_factors(
     operands, results, *, dimension_numbers, feature_group_count, batch_group_count, **params
 ):
-    """Batch, features and, where the image keeps its size, its dimensions."""
+    """Batch and features where they are not in groups, and dimensions that keep their size."""
     lhs, out = operands[0], results[0]
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    in_groups = feature_group_count > 1 or batch_group_count > 1
     sides: list[dict] = [{}, {}, {}]
-    if not in_groups:
-        sides[0] |= {lhs_spec[0]: "batch", lhs_spec[1]: "in"}
-        sides[1] |= {rhs_spec[0]: "out", rhs_spec[1]: "in"}
-        sides[2] |= {out_spec[0]: "batch", out_spec[1]: "out"}
+    if batch_group_count == 1:
+        sides[0][lhs_spec[0]] = sides[2][out_spec[0]] = "batch"
+        if feature_group_count == 1:
+            sides[0][lhs_spec[1]] = sides[1][rhs_spec[1]] = "in"
+            sides[1][rhs_spec[0]] = sides[2][out_spec[1]] = "out"
     for i, (a, b) in enumerate(zip(lhs_spec[2:], out_spec[2:], strict=True)):
         if lhs.shape[a] == out.shape[b]:
             sides[0][a] = sides[2][b] = i

@@ -110,12 +110,12 @@ class Divided(NamedTuple):
 
     Attributes:
       sizes: pairs (axis of the mesh, its size).
-      inputs, outputs: divisions.
+      inputs, outputs: divisions; None where nothing is said of the outputs.
     """
 
     sizes: tuple
     inputs: Sequence[tuple]
-    outputs: Sequence[tuple]
+    outputs: Sequence[tuple] | None
 
 
 SEES_EFFECTS: set[Any] = set()
