@@ -1,7 +1,9 @@
 """One trace for many sizes: what it computes, how often it is traced, and what ends it."""
 
+import copy
 import dataclasses
 import functools
+import json
 import math
 import operator
 from typing import Any
@@ -306,6 +308,67 @@ def test_code_that_takes_the_number_out_is_traced_for_open_sizes_twice_at_most(f
 )
 def test_numbers_made_of_sizes_stay_open(f):
     assert count(f, [(rows(n),) for n in range(2, 12)]) == 3
+
+
+def custom_rule(x):
+    @ev.custom_vjp
+    def scaled(y):
+        return y * y.shape[0]
+
+    scaled.defvjp(lambda y: (scaled(y), y.shape[0]), lambda n, g: (g * n,))
+    return ev.grad(lambda y: scaled(y).sum())(x)
+
+
+def matched(x):
+    match x.shape:
+        case (3, m):
+            return x * m
+        case (n, _):
+            return x * n
+
+
+def caught(x):
+    try:
+        return x.reshape(7, -1)
+    except TypeError:
+        return x
+
+
+@functools.lru_cache
+def halved(n):
+    return n // 2
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        custom_rule,
+        matched,
+        caught,
+        lambda x: x[: halved(len(x))],
+        lambda x: x * len(json.dumps(x.shape)),
+        lambda x: x * np.int64(len(x)) + np.prod(x.shape) + float(len(x)),
+        lambda x: x[-(len(x) // 2) :: max(1, len(x) // 3)],
+        lambda x: x.at[len(x) // 2].set(0).at[: len(x) // 2].add(1.0),
+        lambda x: jnp.pad(x, ((0, 8 - len(x) % 8), (0, 0))),
+        lambda x: jnp.tile(jnp.repeat(jnp.roll(x, len(x) // 2, 0), 2, 0), (len(x), 1)),
+        lambda x: (jnp.linspace(0, len(x), len(x)), jnp.arange(len(x), 0, -1)),
+        lambda x: lax.switch(len(x) % 3, [lambda x: x, lambda x: -x, lambda x: 2 * x], x),
+        lambda x: lax.while_loop(lambda c: c[0] < len(x), lambda c: (c[0] + 1, c[1] * 2), (0, x)),
+        lambda x: ev.grad(lambda y: lax.fori_loop(0, len(y), lambda i, c: c + y[i].sum(), 0.0))(x),
+        lambda x: x * (1 << len(x)) + (len(x) ^ 3) + len(x).bit_length() + 2 ** len(x),
+        lambda x: x * len([0] * len(x)) + len("a" * len(x)) + len(range(2, len(x), 2)),
+        lambda x: (sorted(x.shape), copy.deepcopy([x.shape]), x.shape[-1:]),
+        lambda x: x * (2 < len(x) <= 7) * (len(x) in (3, 5)) + math.isqrt(len(x)),
+        lambda x: (jnp.insert(x, len(x) // 2, 0.0, 0), jnp.delete(x, len(x) - 1, 0)),
+        lambda x: (ev.nn.one_hot(jnp.arange(3), len(x)), jnp.tri(len(x), k=len(x) // 2)),
+        lambda x: ev.random.split(ev.random.key(0), len(x)).shape,
+    ],
+)
+def test_whatever_is_done_with_sizes_is_what_python_does(f):
+    g: Any = ev.jit(f)
+    for n in (2, 3, 5, 4, 8, 1, 7, 7, 3):
+        assert_same(g(rows(n)), f(rows(n)))
 
 
 def test_what_is_asked_of_sizes_tells_programs_apart():

@@ -330,12 +330,17 @@ def check_recipe(recipe):
         parts = [x for pair in recipe.entries for x in pair]
     elif kind is recipes.NewInstance:
         parts = [*recipe.attributes.values(), *recipe.args]
-    elif kind is recipes.Constant and isinstance(recipe.value, _PLAIN):
+    elif kind is recipes.Constant and _is_plain(recipe.value):
         return
     else:
         raise NotOpenError(f"a result of kind {kind.__name__}")
     for part in parts:
         check_recipe(part)
+
+
+def _is_plain(x):
+    """Whether a constant is known to hold no size of the trace."""
+    return all(map(_is_plain, x)) if type(x) is tuple else isinstance(x, _PLAIN)
 
 
 _WITHOUT_PARTS = (
