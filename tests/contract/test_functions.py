@@ -508,7 +508,7 @@ def test_all_attributes_of_a_function_that_are_read_together(how):
     changed_between_the_calls()
 
 
-@case(traces=3)
+@case(traces=6)
 def test_a_method_gains_an_attribute_that_was_asked_for(jit):
     class Model:
         def act(self):
@@ -516,11 +516,12 @@ def test_a_method_gains_an_attribute_that_was_asked_for(jit):
 
     m = Model()
     f = jit(lambda x: x * getattr(m.act, "weight", 1) + len(vars(Model.act)))
-    yield f(X), f(X)
+    g = jit(lambda x: x * len(Model.act.__dict__))
+    yield f(X), f(X), g(X), g(X)
     Model.act.weight = 4
-    yield f(X), f(X)
+    yield f(X), f(X), g(X), g(X)
     Model.act.other = 4
-    yield f(X), f(X)
+    yield f(X), f(X), g(X), g(X)
 
 
 @case(traces=2)

@@ -155,6 +155,8 @@ class Classes:
                     self.lifter.see(entered.contents().get(each))
                 elif each not in DESCRIPTIVE:
                     self._claim_entry(entered, each)
+                for fun in functions_in(entered.entry[each]):
+                    self.lifter.functions.look_up(fun, name)
             self._depend_on_order(entered)
 
     def _depend_on_order(self, entered):
