@@ -145,7 +145,7 @@ _METHODS = Family(
 )
 
 # Code that no call reaches, and that is long: jumps, names and constants need two bytes.
-_FAR = "\n".join(f"    far = math.name{i} + math.other{i % 7} * {i}.125" for i in range(70))
+_FAR = "\n".join(f"    far = math.name{i} + math.other{i % 7} * {i}.125" for i in range(140))
 
 _LONG = Family(
     "long code",
