@@ -158,7 +158,15 @@ POWERS = ("lax.pow", "jnp.power", "jnp.pow", "jnp.float_power", "power", "prims.
 def _has_infinite_complex(program):
     given = [np.asarray(eval(text, dict(calls.namespace()))) for text in program.args]
     is_complex = any(np.iscomplexobj(x) for x in given)
-    return is_complex and any(bool(np.isinf(x).any()) for x in given if x.dtype.kind in "fc")
+    return is_complex and any(map(_has_infinite, given))
+
+
+def _has_infinite(x):
+    """Whether there is a number that is infinite, or beyond 32 bits, in which we compute."""
+    if x.dtype.kind not in "fc":
+        return False
+    with np.errstate(all="ignore"):
+        return bool((np.isinf(x) | (np.abs(x) > np.finfo(np.float32).max)).any())
 
 
 def _by_oracle(program, found):

@@ -66,6 +66,11 @@ def test_inverse_of_a_large_pascal_matrix():
     assert whole[254, 254] == 1
 
 
+def test_iterations_of_a_polar_decomposition_are_bounded():
+    with pytest.raises(ValueError, match=r"qdwh: max_iterations is 2,147,483,648\.\n  at "):
+        lax.linalg.qdwh(jnp.eye(4), max_iterations=2**31)
+
+
 LONG = {
     "letters": lambda: symbolic_shape("a" * 10**6),
     "sizes": lambda: symbolic_shape("a," * 10**6),

@@ -170,7 +170,7 @@ def binomial(
     is_rare = p < 0.5
     q = where(is_rare, p, 1 - p)
     is_invalid = isnan(n) | (n < 0) | isnan(q) | (q < 0)
-    q, trials = where(is_invalid, 0.01, q), floor(n)
+    q, trials = where(is_invalid, 0.01, q), where(is_invalid, 0, floor(n))
     is_small = is_invalid | (n * q <= SMALL_MEAN)
     small = _binomial_by_gaps(key, where(is_small & ~isinf(n), trials, 0), q)
     large = _binomial_by_rejection(

@@ -43,6 +43,7 @@ from evertrace._src.scipy.linalg.arguments import adjoint, as_matrices, choice, 
 from evertrace._src.scipy.linalg.functions import solve_sylvester
 from evertrace._src.support import set_module
 
+MOST_ITERATIONS = 1000  # that may be asked for
 MAX_ITERATIONS = 10  # convergence takes 6 in float64, whatever the condition number
 
 
@@ -97,6 +98,13 @@ def qdwh(
         x = elementary.where(inside, x, 0).astype(x.dtype)
     count = MAX_ITERATIONS if max_iterations is None else max_iterations
     count = static_int("qdwh", "max_iterations", count)
+    if count > MOST_ITERATIONS:
+        raise errors.user_error(
+            ValueError,
+            f"qdwh: max_iterations is {count:,}.",
+            fix=f"ask for up to {MOST_ITERATIONS:,}: what has not converged after ten will not.",
+            anchor="arguments",
+        )
     real = np.finfo(x.dtype)
     tolerance = (4 * (float(real.eps) if eps is None else eps)) ** (1 / 3)
     u, num_iters, converged = _iterate(stop_gradient(x), count, real, tolerance)
