@@ -1,5 +1,7 @@
 """Transformed functions that are pickled work where they are read, or say why they cannot be."""
 
+import copy
+import functools
 import pickle
 import subprocess
 import sys
@@ -47,6 +49,58 @@ def test_cloudpickled_functions_work_in_another_process(name):
     finally:
         cloudpickle.unregister_pickle_by_value(module)
     subprocess.run([sys.executable, "-c", READ], input=data, check=True)
+
+
+@ev.jit
+def jitted(x):
+    return x * 2
+
+
+@ev.grad
+def differentiated(x):
+    return x * x
+
+
+@ev.vmap
+def mapped(x):
+    return x * 2
+
+
+@ev.custom_jvp
+def with_a_jvp(x):
+    return x * 2
+
+
+@ev.custom_vjp
+def with_a_vjp(x):
+    return x * 2
+
+
+@ev.checkpoint
+def rematerialised(x):
+    return x * 2
+
+
+DECORATED = [jitted, differentiated, mapped, with_a_jvp, with_a_vjp, rematerialised]
+
+
+@pytest.mark.parametrize("function", DECORATED, ids=lambda f: f.__name__)
+def test_decorated_functions_are_pickled_and_copied_by_name_as_plain_ones_are(function):
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert copy.copy(function) is function
+    assert copy.deepcopy([function])[0] is function
+    bound = pickle.loads(pickle.dumps(functools.partial(function, 3.0)))
+    assert bound.func is function
+
+
+@pytest.mark.parametrize("make", [ev.grad, ev.vmap, ev.checkpoint])
+def test_what_has_no_name_of_its_own_is_refused_by_the_functions(make):
+    with pytest.raises(pickle.PicklingError, match="plain"):
+        pickle.dumps(make(plain))
+
+
+def plain(x):
+    return x * x
 
 
 def test_pickle_refuses_a_function_that_has_no_name():

@@ -57,6 +57,18 @@ def function_name(fun: Any) -> str:
     return type(fun).__name__
 
 
+def name_found_by(fun: Any) -> str | None:
+    """Return the name that stands for an object in the module it says it is from, or None.
+
+    By it functions are pickled, and what stands for one.
+    """
+    name = getattr(fun, "__qualname__", "")
+    found = sys.modules.get(getattr(fun, "__module__", ""))
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return name if found is fun else None
+
+
 def wraps(fun: Any) -> Callable[[Any], Any]:
     """Return what `functools.wraps` does, for any callable.
 

@@ -23,7 +23,7 @@ from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.ops.structural import move_batch_dim, zeros
-from evertrace._src.signatures import signature_of, wrapped_annotations
+from evertrace._src.signatures import name_found_by, signature_of, wrapped_annotations
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import batch_flat
 from evertrace._src.transforms.dce import dce_jaxpr
@@ -347,6 +347,11 @@ class Rule:
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.arguments = Arguments(fun, nondiff_argnums, nondiff_argnames)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Be pickled and copied as functions are, by name, where that is found."""
+        name = name_found_by(self)
+        return super().__reduce_ex__(protocol) if name is None else name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; its derivatives are those of the rule."""

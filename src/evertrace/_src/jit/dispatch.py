@@ -6,7 +6,6 @@ recognises calls like it (`entry`), what they keep (`stores`), and what of it (`
 
 import functools
 import inspect
-import sys
 import types
 from typing import Any, NamedTuple, Protocol
 
@@ -27,6 +26,7 @@ from evertrace._src.jit.strict import StrictCalls
 from evertrace._src.lazy import LazyModule
 from evertrace._src.signatures import (
     function_name,
+    name_found_by,
     signature_of,
     wrapped_annotations,
     wrapped_signature,
@@ -209,8 +209,8 @@ class JitFunction(_JitBase):
 
         A copy shares the programs of the original; what is unpickled traces anew.
         """
-        name = getattr(self, "__qualname__", "")
-        if _is_found(self, name):
+        name = name_found_by(self)
+        if name is not None:
             return name
         return _jitted, (self._fun, self._signature.roles, self._options), self._added()
 
@@ -229,14 +229,6 @@ _MADE_LATE = {"_contract", "_strict", "_unplaced"}
 def _jitted(fun, roles, options):
     """Make again what was pickled or copied."""
     return JitFunction(fun, Signature(fun, *roles), options)
-
-
-def _is_found(jitted, name):
-    """Whether a name, in the module that a function says it is from, stands for it."""
-    found = sys.modules.get(getattr(jitted, "__module__", ""))
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found is jitted
 
 
 OWN[JitFunction] = frozenset({"_fun", "_inside", "_name", "_options", "_serial"})
