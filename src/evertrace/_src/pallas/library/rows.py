@@ -46,7 +46,7 @@ def on_rows(run, x, *others, block) -> Any:
     return run.with_blocks(rows=block)(rows, *others).reshape(x.shape)
 
 
-@kernel(ins=["rows, width"], outs=["rows, width"], blocks={"rows": 64})
+@kernel(ins=["rows, width"], outs=["rows, width"], blocks={"rows": 256})
 def _softmax(x_ref, o_ref):
     x = x_ref[...]
     e = ufuncs.exp(x - x.max(1, keepdims=True))
@@ -54,7 +54,7 @@ def _softmax(x_ref, o_ref):
 
 
 @public
-def softmax(x: ArrayLike, *, block: int = 64) -> Array:
+def softmax(x: ArrayLike, *, block: int = 256) -> Array:
     """Return the softmax over the last dimension.
 
     Args:
@@ -76,7 +76,7 @@ def softmax(x: ArrayLike, *, block: int = 64) -> Array:
 def _norm(name: str, body: Any, others: int) -> Kernel:
     ins = ["rows, width", *["width"] * others]
     body.__name__ = name
-    return kernel(ins=ins, outs=["rows, width"], blocks={"rows": 64})(body)
+    return kernel(ins=ins, outs=["rows, width"], blocks={"rows": 256})(body)
 
 
 @public
@@ -86,7 +86,7 @@ def layer_norm(
     bias: ArrayLike | None = None,
     *,
     eps: float = 1e-5,
-    block: int = 64,
+    block: int = 256,
 ) -> Array:
     """Return rows with mean 0 and variance 1, times `scale`, plus `bias`.
 
@@ -122,7 +122,7 @@ def layer_norm(
 
 @public
 def rms_norm(
-    x: ArrayLike, scale: ArrayLike | None = None, *, eps: float = 1e-6, block: int = 64
+    x: ArrayLike, scale: ArrayLike | None = None, *, eps: float = 1e-6, block: int = 256
 ) -> Array:
     """Return rows divided by the root of the mean of their squares, times `scale`.
 
