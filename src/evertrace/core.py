@@ -1,5 +1,7 @@
 """The IR, for programs that walk jaxprs."""
 
+from typing import Any
+
 from evertrace._src.api.extending_values import AbstractValue as AbstractValue
 from evertrace._src.api.extending_values import DropVar as DropVar
 from evertrace._src.api.extending_values import pytype_aval_mappings as pytype_aval_mappings
@@ -18,7 +20,7 @@ from evertrace._src.core.primitive import Primitive as Primitive
 from evertrace._src.core.tracer import Trace as Trace
 from evertrace._src.core.tracer import Tracer as Tracer
 
-Atom = Var | Literal
+Atom: Any = Var | Literal
 """What an equation reads."""
 
 __all__ = [

@@ -2,6 +2,6 @@
 
 from evertrace._src.api.alias import VERSION as __version__
 
-__version_info__ = tuple([int(part) for part in __version__.split(".")])
+__version_info__: tuple[int, ...] = tuple([int(part) for part in __version__.split(".")])
 
 __all__ = ["__version__", "__version_info__"]

@@ -589,7 +589,7 @@ class Options:
 
     __slots__ = ()
 
-    update = staticmethod(update)
+    update: Any = staticmethod(update)
 
     def config_with_absl(self) -> None:
         """Let absl's `app.run` set options by flags: ``--jax_enable_x64=true``."""

@@ -14,7 +14,7 @@ import functools
 import operator
 import threading
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evertrace._src import support
 from evertrace._src.extension import native
@@ -53,7 +53,10 @@ class _InForce:
             setattr(self._obj, name, value)
 
 
-InForce: Any = _InForce if native is None else native.InForce
+if TYPE_CHECKING:
+    InForce = _InForce
+else:
+    InForce = _InForce if native is None else native.InForce
 
 if native is not None:
     support.uncollected = functools.partial(native.Uncollected, support._pausing)

@@ -10,7 +10,7 @@ import functools
 import importlib.machinery
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evertrace._src import config, doors, errors, extension
 from evertrace._src.support import set_module
@@ -119,7 +119,10 @@ class _Place:
         self.array, self.index = array, index
 
 
-AvalBase: Any = _AvalFields if _native is None else _native.AvalBase
+if TYPE_CHECKING:
+    AvalBase = _AvalFields
+else:
+    AvalBase = _AvalFields if _native is None else _native.AvalBase
 """Base of `ShapedArray`."""
 
 ArrayBase: Any = _ArrayFields if _native is None else _native.ArrayBase

@@ -1,6 +1,7 @@
 """What may still change its name or meaning."""
 
 import importlib
+from typing import Any
 
 from evertrace._src import lazy as _lazy
 from evertrace._src.api.callback import io_callback as io_callback
@@ -15,11 +16,11 @@ _LAZY = frozenset({
 })  # fmt: skip
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
     raise _lazy.Absent(__name__, name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(set(globals()) | _LAZY)

@@ -1,7 +1,7 @@
 """Functions with the names and meaning of SciPy's."""
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evertrace._src import lazy as _lazy
 
@@ -25,11 +25,11 @@ _LAZY = frozenset({
 })  # fmt: skip
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
     raise _lazy.Absent(__name__, name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(set(globals()) | _LAZY)

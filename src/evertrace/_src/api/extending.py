@@ -46,11 +46,13 @@ class Primitive(primitive.Primitive):
 
     __slots__ = ()
 
+    eager: Any
+
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace."""
         return state.trace.process(self, [as_operand(x, self.name) for x in args], params)
 
-    def def_impl(self, rule):
+    def def_impl(self, rule: Any) -> Any:
         """Register a function of arrays, which may return NumPy's, as how concrete calls run.
 
         Example:
@@ -71,7 +73,7 @@ class Primitive(primitive.Primitive):
         return rule
 
     @property
-    def impl(self):
+    def impl(self) -> Any:
         """How concrete calls run: the rule of `def_impl`, or what runs it with ours."""
         return getattr(self.eager, "__wrapped__", None) or super().impl
 
@@ -109,6 +111,8 @@ class Zero:
       (Zero(f32[3]), Array([0., 0., 0.], dtype=float32))
     """
 
+    aval: Any
+
     __slots__ = ("aval",)
 
     def __init__(self, aval: Any) -> None:
@@ -136,6 +140,8 @@ class UndefinedPrimal:
       >>> ad.UndefinedPrimal(ev.core.ShapedArray((3,), "float32"))
       UndefinedPrimal(f32[3])
     """
+
+    aval: Any
 
     __slots__ = ("aval",)
 
@@ -226,13 +232,17 @@ def _each(fun, multiple_results, x, *others):
 # ---------------------------------------------------------------- the slots as mappings
 
 
-class _Slot(MutableMapping):
+class _Slot(MutableMapping[Any, Any]):
     """A mapping from primitives to their rules of one kind, in JAX's signature.
 
     Args:
       slot: name of the primitives' slot.
       adapt: function of a primitive and a rule of JAX's that returns the one for the slot.
     """
+
+    adapt: Any
+    rules: Any
+    slot: Any
 
     def __init__(self, slot: Any, adapt: Any) -> None:
         self.slot, self.adapt = slot, adapt
@@ -285,11 +295,11 @@ def _adapt_batch(prim, rule):
     return lambda size, operands, dims, **params: rule(tuple(operands), tuple(dims), **params)
 
 
-primitive_jvps = _Slot("jvp", _adapt_jvp)
+primitive_jvps: _Slot = _Slot("jvp", _adapt_jvp)
 """The jvp rules of primitives: ``rule(primals, tangents, **params) -> (out, tangent)``."""
-primitive_transposes = _Slot("transpose", _adapt_transpose)
+primitive_transposes: _Slot = _Slot("transpose", _adapt_transpose)
 """The transposition rules: ``rule(ct, *operands, **params) -> cotangents``, None for zero ones."""
-primitive_batchers = _Slot("batch", _adapt_batch)
+primitive_batchers: _Slot = _Slot("batch", _adapt_batch)
 """The batching rules: ``rule(operands, dims, **params) -> (out, dim)``."""
 
 
@@ -300,7 +310,7 @@ def _adapt_axis_batch(prim, rule):
     return batch
 
 
-axis_primitive_batchers = _Slot("batch_call", _adapt_axis_batch)
+axis_primitive_batchers: _Slot = _Slot("batch_call", _adapt_axis_batch)
 """Batching rules that mention the axis: ``rule(size, name, None, operands, dims, **params)``."""
 
 

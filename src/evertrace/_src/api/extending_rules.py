@@ -74,7 +74,7 @@ def _adapt_axis_data(prim, rule):
     return lambda axis, operands, dims, **params: rule(axis, tuple(operands), tuple(dims), **params)
 
 
-fancy_primitive_batchers = _Slot("batch_call", _adapt_axis_data)
+fancy_primitive_batchers: _Slot = _Slot("batch_call", _adapt_axis_data)
 """Batching rules that are told the axis: ``rule(axis, operands, dims, **params)``, where `axis` has
 a `size` and a `name`."""
 

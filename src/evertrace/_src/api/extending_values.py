@@ -101,7 +101,15 @@ def never_staged(name):
 
 
 @public
-def new_jaxpr_eqn(invars, outvars, primitive, params, effects, source_info=None, ctx=None):
+def new_jaxpr_eqn(
+    invars: Any,
+    outvars: Any,
+    primitive: Any,
+    params: Any,
+    effects: Any,
+    source_info: Any = None,
+    ctx: Any = None,
+) -> Any:
     """Return an equation.
 
     Args:
@@ -128,7 +136,7 @@ def new_jaxpr_eqn(invars, outvars, primitive, params, effects, source_info=None,
 
 
 @public
-def gensym():
+def gensym() -> Any:
     """Return a function of a type that makes a new variable of a jaxpr.
 
     Example:
@@ -140,7 +148,7 @@ def gensym():
 
 
 @public
-def primal_dtype_to_tangent_dtype(primal_dtype):
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
     """Return the dtype of the tangents of values of a dtype: its own, or `float0`.
 
     Example:
@@ -152,7 +160,7 @@ def primal_dtype_to_tangent_dtype(primal_dtype):
 
 
 @public
-def concrete_or_error(force, val, context=""):
+def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
     """Return a value as a Python number, or as it is, where it is known while tracing.
 
     Args:
@@ -180,7 +188,7 @@ def concrete_or_error(force, val, context=""):
 
 
 @public
-def unsafe_am_i_under_a_jit_DO_NOT_USE():
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     """Return whether a program is being written down.
 
     Example:
@@ -194,7 +202,7 @@ def unsafe_am_i_under_a_jit_DO_NOT_USE():
 
 
 @public
-def unsafe_am_i_under_a_vmap_DO_NOT_USE():
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
     """Return whether a batch is being traced.
 
     Example:
@@ -206,7 +214,7 @@ def unsafe_am_i_under_a_vmap_DO_NOT_USE():
 
 
 @public
-def unsafe_get_axis_names_DO_NOT_USE():
+def unsafe_get_axis_names_DO_NOT_USE() -> Any:
     """Return a list of the names of the axes in scope.
 
     Example:
@@ -221,7 +229,7 @@ def unsafe_get_axis_names_DO_NOT_USE():
 
 
 @public
-def nonempty_axis_env_DO_NOT_USE():
+def nonempty_axis_env_DO_NOT_USE() -> bool:
     """Return whether any named axis is in scope.
 
     Example:
@@ -272,5 +280,6 @@ types_above: dict[type, Any] = {}
 
 foreign[np.ndarray] = np.asarray
 
-canonicalize_dtype_handlers = pytype_aval_mappings = foreign
+canonicalize_dtype_handlers = foreign
+pytype_aval_mappings: dict[type, Any] = foreign
 """Types that stand for arrays -> function that returns what NumPy takes; others may be added."""

@@ -74,6 +74,11 @@ class WrappedFun:
       3
     """
 
+    debug_info: Any
+    f: Any
+    params: Any
+    transforms: Any
+
     def __init__(
         self, f: Any, params: Any, debug_info: Any, transforms: Any = (), call: Any = None
     ) -> None:
@@ -344,8 +349,8 @@ class DebugInfo(NamedTuple):
 
     traced_for: str
     func_name: str
-    arg_names: tuple | None = None
-    result_paths: tuple | None = None
+    arg_names: tuple[Any, ...] | None = None
+    result_paths: tuple[Any, ...] | None = None
 
 
 @public_api_util

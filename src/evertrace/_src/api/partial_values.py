@@ -108,7 +108,14 @@ def trace_to_jaxpr_nounits(fun: Any, pvals: Any, instantiate: bool = False) -> A
 
 
 @public
-def trace_to_jaxpr_dynamic(fun, in_avals, *, keep_inputs=None, lower=False, auto_dce=False):
+def trace_to_jaxpr_dynamic(
+    fun: Any,
+    in_avals: Any,
+    *,
+    keep_inputs: Any = None,
+    lower: bool = False,
+    auto_dce: bool = False,
+) -> Any:
     """Trace a function of flat values.
 
     Args:
@@ -138,7 +145,7 @@ def trace_to_jaxpr_dynamic(fun, in_avals, *, keep_inputs=None, lower=False, auto
 
 
 @public
-def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
+def dce_jaxpr(jaxpr: Any, used_outputs: Any, instantiate: bool = False) -> Any:
     """Return the jaxpr for some of the outputs, and which inputs it has.
 
     Args:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from evertrace._src import config, errors, tree
 from evertrace._src.doors import door
@@ -110,12 +110,23 @@ def _like(treedef: tree.PyTreeDef, nodes: dict[int, Opened], other: Any, number:
     return tree.unflatten(treedef, subtrees)
 
 
-tree_all = _on_objects(0, "is_leaf")(tree.all)
-tree_flatten = _on_objects(0, "is_leaf")(tree.flatten)
-tree_flatten_with_path = _on_objects(0, *_BY_PATH)(tree.flatten_with_path)
-tree_leaves = _on_objects(0, "is_leaf")(tree.leaves)
-tree_leaves_with_path = _on_objects(0, *_BY_PATH)(tree.leaves_with_path)
-tree_map = _on_objects(1, several=True)(tree.map)
-tree_map_with_path = _on_objects(1, several=True)(tree.map_with_path)
-tree_reduce = _on_objects(1, "initializer", "is_leaf")(tree.reduce)
-tree_structure = _on_objects(0, "is_leaf")(tree.structure)
+if TYPE_CHECKING:
+    from evertrace._src.tree import all as tree_all
+    from evertrace._src.tree import flatten as tree_flatten
+    from evertrace._src.tree import flatten_with_path as tree_flatten_with_path
+    from evertrace._src.tree import leaves as tree_leaves
+    from evertrace._src.tree import leaves_with_path as tree_leaves_with_path
+    from evertrace._src.tree import map as tree_map
+    from evertrace._src.tree import map_with_path as tree_map_with_path
+    from evertrace._src.tree import reduce as tree_reduce
+    from evertrace._src.tree import structure as tree_structure
+else:
+    tree_all = _on_objects(0, "is_leaf")(tree.all)
+    tree_flatten = _on_objects(0, "is_leaf")(tree.flatten)
+    tree_flatten_with_path = _on_objects(0, *_BY_PATH)(tree.flatten_with_path)
+    tree_leaves = _on_objects(0, "is_leaf")(tree.leaves)
+    tree_leaves_with_path = _on_objects(0, *_BY_PATH)(tree.leaves_with_path)
+    tree_map = _on_objects(1, several=True)(tree.map)
+    tree_map_with_path = _on_objects(1, several=True)(tree.map_with_path)
+    tree_reduce = _on_objects(1, "initializer", "is_leaf")(tree.reduce)
+    tree_structure = _on_objects(0, "is_leaf")(tree.structure)

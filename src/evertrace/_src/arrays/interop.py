@@ -92,7 +92,7 @@ def type_of_number(x: Any) -> type | None:
     return x.__class__ if hasattr(kind, "__computed__") else None
 
 
-def aval_of(x, where="array"):
+def aval_of(x: Any, where: str = "array") -> Any:
     """Return the aval that `x` has as an operand, without converting it.
 
     Example:

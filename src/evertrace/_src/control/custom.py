@@ -50,14 +50,16 @@ class SymbolicZero:
       Array(3., dtype=float32, weak_type=True)
     """
 
+    aval: Any
+
     __slots__ = ("aval",)
 
     def __init__(self, aval: Any) -> None:
         self.aval = aval
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
+    shape: Any = property(lambda self: self.aval.shape)
+    dtype: Any = property(lambda self: self.aval.dtype)
+    ndim: Any = property(lambda self: self.aval.ndim)
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval.str_short()})"
@@ -289,6 +291,10 @@ class Arguments:
         positional where they can, and defaults become arguments.
     """
 
+    names: Any
+    positions: Any
+    signature: Any
+
     def __init__(
         self,
         fun: Any,
@@ -340,6 +346,8 @@ class Rule:
       fun: the function.
       arguments: how its arguments split.
     """
+
+    arguments: Any
 
     __annotations__ = wrapped_annotations
 

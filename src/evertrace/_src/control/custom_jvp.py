@@ -45,8 +45,10 @@ class custom_jvp(custom.Rule):
       Array(1., dtype=float32)
     """
 
-    jvp = None
-    symbolic_zeros = False
+    custom_jvp: Any
+
+    jvp: Any = None
+    symbolic_zeros: bool = False
 
     def defjvp(self, jvp: Any, symbolic_zeros: bool = False) -> Any:
         """Define the rule; returns it, so that this can be a decorator.

@@ -48,8 +48,12 @@ class custom_vjp(custom.Rule):
       Array(1., dtype=float32)
     """
 
+    bwd: Any
+    custom_vjp: Any
+    fwd: Any
+
     fwd = bwd = None
-    symbolic_zeros = False
+    symbolic_zeros: bool = False
 
     def defvjp(
         self, fwd: Any, bwd: Any, symbolic_zeros: bool = False, optimize_remat: bool = False
@@ -153,6 +157,9 @@ class CustomVJPPrimal:
       True False
       Array(3., dtype=float32, weak_type=True)
     """
+
+    perturbed: Any
+    value: Any
 
     __slots__ = ("perturbed", "value")
 

@@ -49,7 +49,9 @@ class custom_vmap(custom.Rule):
       Array([ 5., 10.], dtype=float32)
     """
 
-    vmap_rule = None
+    custom_vmap: Any
+
+    vmap_rule: Any = None
 
     def def_vmap(self, vmap_rule: Any) -> Any:
         """Define the rule; returns it, so that this can be a decorator.

@@ -5,7 +5,7 @@ whether its results are kept: `Saveable` (or True), `Recompute` (or False), or a
 """
 
 import types
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evertrace._src.control.bodies import unused, with_zeros
 from evertrace._src.control.call import jit_p
@@ -36,17 +36,19 @@ name_p: Primitive = Primitive(
 class _Answer:
     """One of the answers of a policy that say nothing more."""
 
+    name: Any
+
     __slots__ = ("name",)
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
-Saveable = _Answer("Saveable")
-Recompute = _Answer("Recompute")
+Saveable: _Answer = _Answer("Saveable")
+Recompute: _Answer = _Answer("Recompute")
 
 
 @set_module("evertrace.ad_checkpoint")
@@ -161,7 +163,7 @@ def save_from_both_policies(policy_1, policy_2):
     return policy
 
 
-checkpoint_policies = types.SimpleNamespace(
+checkpoint_policies: Any = types.SimpleNamespace(
     checkpoint_dots=dots_saveable,
     checkpoint_dots_with_no_batch_dims=dots_with_no_batch_dims_saveable,
     dots_saveable=dots_saveable,

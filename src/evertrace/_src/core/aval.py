@@ -161,7 +161,7 @@ class LaidOutType(ShapedArray):
         self = native.AvalBase.__new__(cls)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
         self.ndim, self.size, self.cache = aval.ndim, aval.size, {}
-        self.sharding = sharding
+        self.sharding = sharding  # pyright: ignore[reportAttributeAccessIssue]
         return self
 
     def str_short(self, short_dtypes=True):
@@ -277,6 +277,11 @@ class ShapeDtypeStruct:
       >>> ev.eval_shape(lambda x: x @ x.T, ev.ShapeDtypeStruct((2, 3), "float32"))
       ShapeDtypeStruct(shape=(2, 2), dtype=float32)
     """
+
+    dtype: Any
+    shape: Any
+    sharding: Any
+    weak_type: bool
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 

@@ -25,6 +25,9 @@ class Effect:
       (frozenset({Debug}), True)
     """
 
+    name: Any
+    ordered: bool
+
     __slots__ = ("name", "ordered")
 
     def __init__(self, name: Any = None, ordered: bool = False) -> None:
@@ -54,7 +57,7 @@ class NamedAxis(Effect):
         return hash((NamedAxis, self.axis))
 
 
-NO_EFFECTS = frozenset()
+NO_EFFECTS: frozenset[Effect] = frozenset()
 
 
 def observable(effects):

@@ -27,15 +27,15 @@ class Backend(Protocol):
       ['eager', 'call_jaxpr', 'interpret_jaxpr']
     """
 
-    def eager(self, prim: Any, args: Sequence[Any], params: dict) -> Any:
+    def eager(self, prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply a primitive to concrete arrays at once."""
         ...
 
-    def call_jaxpr(self, closed_jaxpr: Any, args: Sequence[Any], name: str = ...) -> list:
+    def call_jaxpr(self, closed_jaxpr: Any, args: Sequence[Any], name: str = ...) -> list[Any]:
         """Compile (cached on the jaxpr) and run a closed jaxpr on concrete arrays."""
         ...
 
-    def interpret_jaxpr(self, closed_jaxpr: Any, args: Sequence[Any]) -> list:
+    def interpret_jaxpr(self, closed_jaxpr: Any, args: Sequence[Any]) -> list[Any]:
         """Run a closed jaxpr equation by equation, without a compiler."""
         ...
 
@@ -51,7 +51,7 @@ class Backend(Protocol):
         """Return a device buffer's contents as a read-only NumPy array."""
         ...
 
-    def parts(self, buffer: Any) -> list:
+    def parts(self, buffer: Any) -> list[Any]:
         """Return (device, NumPy array) for each part on this process's devices."""
         ...
 

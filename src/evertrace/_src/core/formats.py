@@ -21,7 +21,7 @@ class Layout(NamedTuple):
       (0, 1)
     """
 
-    major_to_minor: tuple
+    major_to_minor: tuple[int, ...]
     tiling: Any = ()
     sub_byte_element_size_in_bits: int = 0
 

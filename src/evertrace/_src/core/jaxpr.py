@@ -29,13 +29,13 @@ class Var(Tracer):
 
     __slots__ = ()
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other if self._trace.closed else Tracer.__eq__(self, other)
 
-    def __ne__(self, other):
+    def __ne__(self, other: object) -> bool:
         return self is not other if self._trace.closed else Tracer.__ne__(self, other)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         if not self._trace.closed:
             raise errors.user_error(
                 TypeError,
@@ -46,7 +46,7 @@ class Var(Tracer):
             )
         return object.__hash__(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{'Var' if self._trace.closed else 'Tracer'}<{self.aval.str_short()}>"
 
 
@@ -64,9 +64,12 @@ class Literal:
       [1.0]
     """
 
+    aval: Any
+    val: Any
+
     __slots__ = ("aval", "val")
 
-    def __init__(self, val, aval):
+    def __init__(self, val: Any, aval: Any) -> None:
         self.val, self.aval = val, aval
 
     shape: tuple[int, ...] = ()
@@ -75,11 +78,11 @@ class Literal:
     dtype: Any = property(lambda self: self.aval.dtype)
     weak_type: Any = property(lambda self: self.aval.weak_type)
 
-    def host(self):
+    def host(self) -> Any:
         """Return the value as the host engine takes it."""
         return self.val
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return pretty.literal(self)
 
 
@@ -134,26 +137,41 @@ class Eqn:
       (sin, [ShapedArray(float32[3])])
     """
 
+    effects: Any
+    invars: Any
+    outvars: Any
+    params: Any
+    primitive: Any
+    src: Any
+    typing: Any
+
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "src", "typing")
 
     def __init__(
-        self, primitive, invars, outvars, params, effects=NO_EFFECTS, src=None, typing=None
-    ):
+        self,
+        primitive: Any,
+        invars: Any,
+        outvars: Any,
+        params: Any,
+        effects: Any = NO_EFFECTS,
+        src: Any = None,
+        typing: Any = None,
+    ) -> None:
         self.primitive, self.params = primitive, params
         self.invars, self.outvars = invars, outvars
         self.effects, self.src, self.typing = effects, src, typing
 
     @property
-    def source_info(self):
+    def source_info(self) -> Any:
         """Where it comes from: `name_stack`, the named scopes, and `traceback`, the place."""
         return source_infos.info_of(self.src)
 
     @property
-    def ctx(self):
+    def ctx(self) -> Any:
         """What held where it was written; to evaluate it under `ctx.manager` changes nothing."""
         return source_infos.EQN_CONTEXT
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> Any:
         """Return the equation with some attributes replaced."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         fields.update(typing=None)
@@ -164,7 +182,7 @@ class Eqn:
         fields.update(changes)
         return Eqn(**fields)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return pretty.eqn_text(self)
 
 
@@ -186,6 +204,14 @@ class Jaxpr:
       (2, ['sin', 'mul'], [ShapedArray(float32[], weak_type=True)])
     """
 
+    cache: Any
+    constvars: Any
+    effects: Any
+    eqns: Any
+    invars: Any
+    names: Any
+    outvars: Any
+
     __slots__ = (
         "__weakref__",
         "cache",
@@ -197,7 +223,15 @@ class Jaxpr:
         "outvars",
     )
 
-    def __init__(self, constvars, invars, outvars, eqns, effects=None, names=None):
+    def __init__(
+        self,
+        constvars: Any,
+        invars: Any,
+        outvars: Any,
+        eqns: Any,
+        effects: Any = None,
+        names: Any = None,
+    ) -> None:
         self.constvars, self.invars = list(constvars), list(invars)
         self.outvars, self.eqns = list(outvars), list(eqns)
         if effects is None:
@@ -205,31 +239,31 @@ class Jaxpr:
         self.effects, self.names = effects, names
         self.cache = {}
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> Any:
         """Return a jaxpr with some attributes replaced and an empty cache."""
         fields = ("constvars", "invars", "outvars", "eqns", "names")
         return Jaxpr(**({name: getattr(self, name) for name in fields} | changes))
 
     @property
-    def jaxpr(self):
+    def jaxpr(self) -> Any:
         """The jaxpr itself, so that open and closed ones can be walked alike."""
         return self
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> Any:
         """Avals of the inputs, constants left out."""
         return [v.aval for v in self.invars]
 
     @property
-    def out_avals(self):
+    def out_avals(self) -> Any:
         """Avals of the outputs."""
         return [v.aval for v in self.outvars]
 
-    def pretty_print(self, **options):
+    def pretty_print(self, **options: Any) -> Any:
         """Return the program as text; see `pretty.jaxpr_text` for the options."""
         return pretty.jaxpr_text(self, **options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return pretty.jaxpr_text(self)
 
     __str__ = __repr__
@@ -247,9 +281,12 @@ class ClosedJaxpr:
       [Array([0., 1.], dtype=float32)]
     """
 
+    consts: Any
+    jaxpr: Any
+
     __slots__ = ("consts", "jaxpr")
 
-    def __init__(self, jaxpr, consts=()):
+    def __init__(self, jaxpr: Any, consts: Any = ()) -> None:
         assert len(consts) == len(jaxpr.constvars)
         self.jaxpr, self.consts = jaxpr, list(consts)
 
@@ -259,17 +296,17 @@ class ClosedJaxpr:
     out_avals: Any = property(lambda self: self.jaxpr.out_avals)
     literals: Any = property(lambda self: self.consts)
 
-    def replace(self, jaxpr=None, consts=None):
+    def replace(self, jaxpr: Any = None, consts: Any = None) -> Any:
         """Return a closed jaxpr with another program or other constants."""
         return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
         )
 
-    def pretty_print(self, **options):
+    def pretty_print(self, **options: Any) -> Any:
         """Return the program as text; see `pretty.jaxpr_text` for the options."""
         return pretty.jaxpr_text(self.jaxpr, **options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return pretty.jaxpr_text(self.jaxpr)
 
     __str__ = __repr__
@@ -301,7 +338,7 @@ def eval_jaxpr(jaxpr, consts, *args):
     return [v if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
 
 
-def subjaxprs(params):
+def subjaxprs(params: Any) -> Any:
     """Yield the jaxprs that stand in an equation's params.
 
     Example:

@@ -28,7 +28,7 @@ class Operators:
     # NumPy must ask us, not loop over our elements, when it meets us in a binary operation.
     __array_priority__ = 100
     # As for every class that defines `__eq__`; object's own declaration does not allow for it.
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__: Any = None
 
     __abs__: Method
     __add__: Method

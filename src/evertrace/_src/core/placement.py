@@ -149,6 +149,9 @@ class SingleDeviceSharding(Sharding):
       True
     """
 
+    device: Any
+    memory_kind: Any
+
     __slots__ = ("device", "memory_kind")
 
     def __init__(self, device: Any, *, memory_kind: Any = None) -> None:

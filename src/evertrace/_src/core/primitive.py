@@ -159,7 +159,7 @@ class Undefined:
 
 
 @doors.door
-def undefined(reason):
+def undefined(reason: Any) -> Any:
     """Mark a rule slot as empty on purpose, with the reason.
 
     Example:

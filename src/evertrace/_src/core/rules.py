@@ -37,6 +37,8 @@ class LinearArg:
       (Array([2., 2., 2.], dtype=float32),)
     """
 
+    aval: Any
+
     __slots__ = ("aval",)
 
     def __init__(self, aval: Any) -> None:
@@ -77,6 +79,10 @@ class RuleTable:
       3
     """
 
+    modules: Any
+    name: Any
+    rules: Any
+
     __slots__ = ("modules", "name", "rules")
 
     def __init__(self, name: Any, modules: Any = ()) -> None:
@@ -106,14 +112,14 @@ class RuleTable:
                     break
         return rule
 
-    def __contains__(self, prim):
+    def __contains__(self, prim: Any) -> bool:
         return self._rule_of(prim) is not None
 
     def _rule_of(self, key):
         """Return the rule of what may be no primitive, and then has none."""
         return self.find(key) if hasattr(key, "abstract") else None
 
-    def __getitem__(self, prim):
+    def __getitem__(self, prim: Any) -> Any:
         rule = self._rule_of(prim)
         if rule is None:
             raise errors.user_error(

@@ -25,20 +25,20 @@ class NameStack(NamedTuple):
       'jvp(encoder/layer)'
     """
 
-    stack: tuple = ()
+    stack: tuple[Any, ...] = ()
 
-    def extend(self, name):
+    def extend(self, name: str) -> Any:
         """Return the stack with one more scope inside of the others."""
         return NameStack((*self.stack, name))
 
-    def transform(self, name):
+    def transform(self, name: str) -> Any:
         """Return the stack of what a transformation makes of the operation."""
         return NameStack((f"{name}({self})",))
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "/".join(self.stack)
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Any:
         """Return the stack with the scopes of another one inside."""
         return NameStack((*self.stack, *other.stack))
 
@@ -64,7 +64,7 @@ class SourceInfo(NamedTuple):
     traceback: Any
     name_stack: NameStack
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> Any:
         """Return it with other attributes."""
         return self._replace(**changes)
 

@@ -37,13 +37,17 @@ class Trace:
       True (('batch', 3),)
     """
 
+    axes: Any
+    name: Any
+    parent: Any
+
     __slots__ = ("__weakref__", "axes", "name", "parent")
 
     def __init__(self, parent: Any, name: Any = "") -> None:
         self.parent, self.name = parent, name
         self.axes = () if parent is None else parent.axes
 
-    main = property(lambda self: self)
+    main: Any = property(lambda self: self)
     """What tells the traces of one transformation from those of others."""
 
     def process(self, prim: Any, args: Any, params: Any) -> Any:
@@ -142,6 +146,8 @@ class Tracer(Operators):
       >>> _ = ev.make_jaxpr(f)(jnp.ones(3))
       Tracer<f32[3]> True
     """
+
+    aval: Any
 
     __slots__ = ("__weakref__", "_trace", "aval")
     _trace: Any

@@ -86,15 +86,15 @@ class SymbolicScope:
         for text in constraints:
             self._declare(text)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         place = "" if self._src is None else f" made at {source.format(self._src)}"
         declared = f", constraints: {', '.join(self.constraints)}" if self.constraints else ""
         return f"SymbolicScope{place}{declared}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return _scope_again, (tuple(self.constraints), self.least)
 
-    def parsed(self, text):
+    def parsed(self, text: str) -> Any:
         """Return the expression of a text, in this scope."""
         parser = Parser(text, self, "symbolic size")
         found = parser.expression()
@@ -167,18 +167,18 @@ class SymbolicScope:
 
     is_open = gives_numbers = False
 
-    def hears(self, filename) -> bool:
+    def hears(self, filename: Any) -> bool:
         """Whether a comparison for equality, asked in a file, is to be decided or else an error.
 
         Our own functions take it for false where it is not decided, as JAX does.
         """
         return source.is_users(filename)
 
-    def undecided(self, a, sign, b, asked=None) -> bool:
+    def undecided(self, a: Any, sign: Any, b: Any, asked: Any = None) -> bool:
         """Answer a comparison that is not decided by what is declared, or raise."""
         raise undecided_error(a, asked or sign, b)
 
-    def show(self):
+    def show(self) -> None:
         """Note that the text or the number of a size is asked for."""
 
     def rewritten(self, terms: Terms) -> Terms:
@@ -228,7 +228,7 @@ class SymbolicScope:
             return None
         return monomial, [*whole, (beside, -times)]
 
-    def residue(self, x, modulus: int):
+    def residue(self, x: Any, modulus: int) -> Any:
         """Return the remainder of an expression by a positive number if it is known, or None."""
         if type(x) is not Dim:
             return x % modulus
@@ -261,7 +261,7 @@ class SymbolicScope:
                 return known
         return None
 
-    def bounds(self, x) -> Interval:
+    def bounds(self, x: Any) -> Interval:
         """Return a lower and an upper bound of an expression or a number."""
         if type(x) is not Dim:
             return x, x
@@ -270,14 +270,14 @@ class SymbolicScope:
             found = self._known[x] = Bounds(self).of(x)
         return found
 
-    def is_nonzero(self, x) -> bool:
+    def is_nonzero(self, x: Any) -> bool:
         """Whether an expression is never 0."""
         low, high = self.bounds(x)
         return low > 0 or high < 0
 
     # ------------------------------------------------------------ values
 
-    def broken(self, values):
+    def broken(self, values: Any) -> Any:
         """Return the constraint that values of the variables do not fulfil, as a text, or None."""
         for text, (left, sign, right) in zip(self.constraints, self.checks, strict=True):
             if not (variables(left) | variables(right)) <= values.keys():

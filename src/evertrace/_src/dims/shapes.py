@@ -64,7 +64,7 @@ def symbolic_shape(
 
 
 @public
-def is_symbolic_dim(p) -> bool:
+def is_symbolic_dim(p: Any) -> bool:
     """Return whether a size is an expression rather than a number.
 
     Example:

@@ -44,7 +44,7 @@ def _fan_in_sum():
     return init_fun, apply_fun
 
 
-FanInSum = _fan_in_sum()
+FanInSum: Any = _fan_in_sum()
 
 
 @public

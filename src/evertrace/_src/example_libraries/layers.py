@@ -27,7 +27,7 @@ public = set_module("evertrace.example_libraries.stax")
 
 glorot = glorot_normal
 randn = normal
-logsoftmax = normalization.log_softmax
+logsoftmax: Any = normalization.log_softmax
 
 DRAW_W = glorot_normal()
 DRAW_B = normal()
@@ -180,11 +180,11 @@ def GeneralConvTranspose(
     )
 
 
-Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+Conv: Any = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 """`GeneralConv` in two dimensions, channels last."""
-ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
+ConvTranspose: Any = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 """`GeneralConvTranspose` in two dimensions, channels last."""
-Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+Conv1DTranspose: Any = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 """`GeneralConvTranspose` in one dimension, channels last."""
 
 
@@ -274,18 +274,18 @@ def _keep_shape(rng, input_shape):
     return input_shape, ()
 
 
-Tanh = elementwise(ufuncs.tanh)
-Relu = elementwise(activations.relu)
-Exp = elementwise(ufuncs.exp)
-LogSoftmax = elementwise(normalization.log_softmax, axis=-1)
-Softmax = elementwise(normalization.softmax, axis=-1)
-Softplus = elementwise(activations.softplus)
-Sigmoid = elementwise(activations.sigmoid)
-Elu = elementwise(activations.elu)
-LeakyRelu = elementwise(activations.leaky_relu)
-Selu = elementwise(activations.selu)
-Gelu = elementwise(activations.gelu)
-Identity = elementwise(lambda x: x)
+Tanh: Any = elementwise(ufuncs.tanh)
+Relu: Any = elementwise(activations.relu)
+Exp: Any = elementwise(ufuncs.exp)
+LogSoftmax: Any = elementwise(normalization.log_softmax, axis=-1)
+Softmax: Any = elementwise(normalization.softmax, axis=-1)
+Softplus: Any = elementwise(activations.softplus)
+Sigmoid: Any = elementwise(activations.sigmoid)
+Elu: Any = elementwise(activations.elu)
+LeakyRelu: Any = elementwise(activations.leaky_relu)
+Selu: Any = elementwise(activations.selu)
+Gelu: Any = elementwise(activations.gelu)
+Identity: Any = elementwise(lambda x: x)
 
 
 @public

@@ -25,7 +25,7 @@ def _flatten():
     return init_fun, apply_fun
 
 
-Flatten = _flatten()
+Flatten: Any = _flatten()
 
 
 def _pooling(reduction_p, window_shape, strides, padding, spec, rescale=None):

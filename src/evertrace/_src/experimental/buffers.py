@@ -70,10 +70,10 @@ class Buffer:
     def __init__(self, memory: Any) -> None:
         self._memory = memory
 
-    shape = property(lambda self: self._memory.shape)
-    dtype = property(lambda self: self._memory.dtype)
-    ndim = property(lambda self: self._memory.ndim)
-    writeable = property(lambda self: self._memory.flags.writeable)
+    shape: Any = property(lambda self: self._memory.shape)
+    dtype: Any = property(lambda self: self._memory.dtype)
+    ndim: Any = property(lambda self: self._memory.ndim)
+    writeable: Any = property(lambda self: self._memory.flags.writeable)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """Return a view of the memory."""

@@ -132,6 +132,9 @@ class AvalQDD:
       True
     """
 
+    aval: Any
+    qdd: Any
+
     def __init__(self, aval: Any, qdd: Any) -> None:
         self.aval, self.qdd = aval, qdd
 
@@ -287,4 +290,4 @@ class _EffectTypes:
         """Allow effects of a type: of types above arrays, which there are none of."""
 
 
-control_flow_allowed_effects = _EffectTypes()
+control_flow_allowed_effects: _EffectTypes = _EffectTypes()

@@ -110,6 +110,11 @@ class VJPHiPrimitive(HiPrimitive):
       (Array(9., dtype=float32), Array(6., dtype=float32))
     """
 
+    in_avals_flat: Any
+    in_tree: Any
+    out_avals_flat: Any
+    out_tree: Any
+
     in_avals: Any
     out_aval: Any
     params: dict[str, Any]
@@ -588,11 +593,11 @@ def jvp_from_lin(self: Any, primals: Any, tangents: Any) -> Any:
     return out, self.linearized(residuals, *tangents)
 
 
-linearize_from_jvp = (_lin_from_jvp, _linearized_from_jvp)
+linearize_from_jvp: Any = (_lin_from_jvp, _linearized_from_jvp)
 """``lin, linearized = linearize_from_jvp`` in a class: the two made of its `jvp`."""
 
-vjp_from_lin = (_vjp_fwd_from_lin, _vjp_bwd_from_lin)
+vjp_from_lin: Any = (_vjp_fwd_from_lin, _vjp_bwd_from_lin)
 """``vjp_fwd, vjp_bwd_retval = vjp_from_lin`` in a class: the two made of `lin` and `linearized`."""
 
-vjp_from_jvp = (_vjp_fwd_from_jvp, _vjp_bwd_from_jvp)
+vjp_from_jvp: Any = (_vjp_fwd_from_jvp, _vjp_bwd_from_jvp)
 """The same made of `jvp`, which is computed again in the backward pass: no residuals are kept."""

@@ -53,12 +53,12 @@ class DisabledSafetyCheck:
     _impl: str
 
     @classmethod
-    def platform(cls):
+    def platform(cls) -> Any:
         """Let other platforms run a program than it was exported for."""
         return cls("platform")
 
     @classmethod
-    def custom_call(cls, target_name: str):
+    def custom_call(cls, target_name: str) -> Any:
         """Let a program call a target that need not exist where it will run."""
         return cls(f"custom_call:{target_name}")
 
@@ -67,7 +67,7 @@ class DisabledSafetyCheck:
         kind, _, name = self._impl.partition(":")
         return name if kind == "custom_call" else None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"DisabledSafetyCheck({self._impl})"
 
     __repr__ = __str__
@@ -114,10 +114,11 @@ class Exported:
     _scope: SymbolicScope | None = None
 
     nr_devices = 1
-    ordered_effects = unordered_effects = ()
+    ordered_effects: tuple[Any, ...] = ()
+    unordered_effects: tuple[Any, ...] = ()
     uses_global_constants = False
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     @property
@@ -140,12 +141,12 @@ class Exported:
         """None for each result."""
         return (None,) * len(self.out_avals)
 
-    def in_shardings_jax(self, mesh) -> tuple[None, ...]:
+    def in_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
         """Return None for each argument, whatever the mesh."""
         del mesh
         return self.in_shardings_hlo
 
-    def out_shardings_jax(self, mesh) -> tuple[None, ...]:
+    def out_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
         """Return None for each result, whatever the mesh."""
         del mesh
         return self.out_shardings_hlo
@@ -271,7 +272,7 @@ class Exported:
         )
         return self._by_sizes.put(sizes, made)
 
-    def call(self, *args, **kwargs):
+    def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, also in functions that are jitted or differentiated in reverse mode.
 
         Args:
@@ -338,7 +339,11 @@ def default_export_platform() -> str:
 
 @public
 def export(
-    fun_jit, *, platforms=None, disabled_checks=(), _override_lowering_rules=None
+    fun_jit: Any,
+    *,
+    platforms: Any = None,
+    disabled_checks: Any = (),
+    _override_lowering_rules: Any = None,
 ) -> Callable[..., Exported]:
     """Return a function that exports another for the types of its arguments.
 
@@ -459,7 +464,7 @@ def _export_vjp(closed, name, platforms, checks):
 
 
 @public
-def deserialize(blob, *, verify=False) -> Exported:
+def deserialize(blob: Any, *, verify: bool = False) -> Exported:
     """Return the exported function that `Exported.serialize` wrote.
 
     Take bytes from sources that you trust only: what they say of the function is checked, but its

@@ -61,7 +61,7 @@ class ResizeMethod(enum.Enum):
     AREA = 6
 
     @staticmethod
-    def from_string(s):
+    def from_string(s: Any) -> Any:
         """Return the method of a name, such as "linear" or "bicubic"; ValueError if it has none."""
         if s not in _NAMES:
             raise errors.user_error(

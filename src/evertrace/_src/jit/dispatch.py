@@ -7,7 +7,8 @@ recognises calls like it (`entry`), what they keep (`stores`), and what of it (`
 import functools
 import inspect
 import types
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evertrace._src import config, errors, tree
 from evertrace._src.control.kept import kept_call
@@ -73,7 +74,13 @@ class Calls(Protocol):
         ...
 
 
-_JitBase: Any = object if native is None else native.JitBase
+if TYPE_CHECKING:
+
+    class _JitBase:
+        def _share(self, fun: Any, entries: Any) -> None: ...
+
+else:
+    _JitBase = object if native is None else native.JitBase
 
 
 @set_module("evertrace")
@@ -91,7 +98,9 @@ class JitFunction(_JitBase):
     __annotations__ = wrapped_annotations
     __signature__ = wrapped_signature
 
-    def __init__(self, fun, signature, options, entries=None):
+    def __init__(
+        self, fun: Callable[..., Any], signature: Any, options: Any, entries: Any = None
+    ) -> None:
         # Attributes of other callables than functions could hide ours.
         updated = ("__dict__",) if inspect.isfunction(fun) else ()
         functools.update_wrapper(self, fun, updated=updated)
@@ -153,7 +162,7 @@ class JitFunction(_JitBase):
     # ------------------------------------------------------------ in steps
 
     @shortened
-    def trace(self, *args, **kwargs):
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
         """Trace for these arguments (arrays or `ShapeDtypeStruct`s); returns a `Traced`.
 
         By JAX's rules, as all that is ahead of time: arguments are trees of arrays, and what the
@@ -171,18 +180,18 @@ class JitFunction(_JitBase):
         return CompiledPlacements(self._name, self._options.placements, call)
 
     @shortened
-    def lower(self, *args, **kwargs) -> Lowered:
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for these arguments; returns a `Lowered`."""
         return self.trace(*args, **kwargs).lower()
 
     @shortened
-    def eval_shape(self, *args, **kwargs):
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Return the tree of `ShapeDtypeStruct` that a call would give."""
         return self.trace(*args, **kwargs).out_info
 
     # ------------------------------------------------------------ cache
 
-    def cache_info(self):
+    def cache_info(self) -> Any:
         """Return how many calls found a variant (hits) and how many traced one (misses)."""
         stores = self._stores()
         kept = sum(len(v.all()) for v in stores)
@@ -191,20 +200,20 @@ class JitFunction(_JitBase):
     def _stores(self):
         return self._contract.variants, self._strict.variants
 
-    def explain(self):
+    def explain(self) -> Any:
         """Return what it has been traced for, and why: an `Explanation`, to be printed."""
         reports = (*self._contract.reports(), *self._strict.reports())
         return explain.Explanation(self._name, reports)
 
-    def clear_cache(self):
+    def clear_cache(self) -> None:
         """Forget all variants and their executables."""
         for variants in self._stores():
             variants.clear()
 
-    def __get__(self, obj, objtype=None):
+    def __get__(self, obj: Any, objtype: Any = None) -> Any:
         return self if obj is None else types.MethodType(self, obj)
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         """Be pickled and copied as functions are: by name if found there, else as what it wraps.
 
         A copy shares the programs of the original; what is unpickled traces anew.
@@ -219,7 +228,7 @@ class JitFunction(_JitBase):
         own = vars(JitFunction(self._fun, self._signature, self._options)).keys() | _MADE_LATE
         return {k: v for k, v in vars(self).items() if k not in own} or None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<jitted function {self._name}{_signature_text(self._fun)}>"
 
 

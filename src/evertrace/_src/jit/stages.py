@@ -80,8 +80,8 @@ class ArgInfo(_ArgInfo):
 
     __slots__ = ()
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
+    shape: Any = property(lambda self: self.aval.shape)
+    dtype: Any = property(lambda self: self.aval.dtype)
 
 
 CompilerOptions = dict[str, bool | int | float | str]
@@ -122,7 +122,7 @@ class Traced(Stage):
         """The function's name."""
         return self._variant.name
 
-    def lower(self, *, lowering_platforms=None):
+    def lower(self, *, lowering_platforms: Any = None) -> Any:
         """Return the `Lowered`; several platforms at once are not supported yet.
 
         Raises:

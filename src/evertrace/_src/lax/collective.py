@@ -233,7 +233,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Any) -> Any:
     )
 
 
-def pcast(x, axis_name, *, to):
+def pcast(x: Any, axis_name: Any, *, to: Any) -> Any:
     """Let a value that all examples share count as one that varies among them.
 
     Args:
@@ -267,7 +267,7 @@ def pcast(x, axis_name, *, to):
     return tree.map(cast, x)
 
 
-def pshuffle(x, axis_name, perm):
+def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
     """Give each example the value of another one.
 
     Args:
@@ -499,16 +499,16 @@ def all_to_all(
 
 
 def ragged_all_to_all(
-    operand,
-    output,
-    input_offsets,
-    send_sizes,
-    output_offsets,
-    recv_sizes,
+    operand: Any,
+    output: Any,
+    input_offsets: Any,
+    send_sizes: Any,
+    output_offsets: Any,
+    recv_sizes: Any,
     *,
-    axis_name,
-    axis_index_groups=None,
-):
+    axis_name: Any,
+    axis_index_groups: Any = None,
+) -> Any:
     """Send slices of rows, whose places and sizes are data, to other examples.
 
     Args:
@@ -568,7 +568,7 @@ def ragged_all_to_all(
     return within.put_together(every, output, starts, places, numbers[3])
 
 
-def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
+def pswapaxes(x: Any, axis_name: Any, axis: Any, *, axis_index_groups: Any = None) -> Any:
     """Exchange the mapped axis and a dimension of the same size.
 
     Args:

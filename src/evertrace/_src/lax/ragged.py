@@ -43,9 +43,9 @@ class RaggedDotDimensionNumbers:
       Array([ 1., 10., 10.], dtype=float32)
     """
 
-    dot_dimension_numbers: tuple
-    lhs_ragged_dimensions: tuple
-    rhs_group_dimensions: tuple
+    dot_dimension_numbers: tuple[Any, ...]
+    lhs_ragged_dimensions: tuple[Any, ...]
+    rhs_group_dimensions: tuple[Any, ...]
 
     def __post_init__(self) -> None:
         """Make tuples of what was given."""

@@ -8,7 +8,7 @@ input, output nor batch axes, such as the window of a convolution, count for bot
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -588,5 +588,7 @@ def delta_orthogonal(
     return init
 
 
-xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
-kaiming_uniform, kaiming_normal = he_uniform, he_normal
+xavier_uniform: Callable[..., Initializer] = glorot_uniform
+xavier_normal: Callable[..., Initializer] = glorot_normal
+kaiming_uniform: Callable[..., Initializer] = he_uniform
+kaiming_normal: Callable[..., Initializer] = he_normal

@@ -30,25 +30,29 @@ class Slice:
       Slice(start=1, size=3, stride=1)
     """
 
+    size: int
+    start: Any
+    stride: Any
+
     __slots__ = ("size", "start", "stride")
 
-    def __init__(self, start, size, stride=1):
+    def __init__(self, start: Any, size: Any, stride: Any = 1) -> None:
         self.start, self.size, self.stride = start, size, stride
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Slice(start={self.start}, size={self.size}, stride={self.stride})"
 
-    def tree_flatten(self):
+    def tree_flatten(self) -> Any:
         """Return the start as child; size and stride are part of the structure."""
         return (self.start,), (self.size, self.stride)
 
     @classmethod
-    def tree_unflatten(cls, aux, children):
+    def tree_unflatten(cls, aux: Any, children: Any) -> Any:
         """Undo `tree_flatten`."""
         return cls(*children, *aux)
 
     @property
-    def span(self):
+    def span(self) -> Any:
         """Number of elements from the first to the last index."""
         return (self.size - 1) * self.stride + 1 if self.size else 0
 

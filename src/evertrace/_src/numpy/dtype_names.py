@@ -13,6 +13,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import Array
+from evertrace._src.dtypes import promote_types as promote_types
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.tracebacks import shortened
 
@@ -139,9 +140,11 @@ complex128: ScalarType = _scalar_type("complex128", "pairs of float64", "2 + 1j"
 int_ = int64
 uint = uint64
 single = float32
-double = float_ = float64
+double = float64
+float_: type[Any] = float64
 csingle = complex64
-cdouble = complex_ = complex128
+cdouble = complex128
+complex_: type[Any] = complex128
 
 generic = np.generic
 number = np.number
@@ -161,8 +164,6 @@ finfo = dtypes.finfo
 iinfo = dtypes.iinfo
 
 # ---------------------------------------------------------------- questions
-
-promote_types = dtypes.promote_types
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

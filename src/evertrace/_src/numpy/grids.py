@@ -157,6 +157,9 @@ class _Grid:
     number of points, as of `linspace`.
     """
 
+    name: Any
+    sparse: Any
+
     def __init__(self, name: Any, sparse: Any) -> None:
         self.name, self.sparse = name, sparse
 
@@ -182,11 +185,11 @@ class _Grid:
         return self.name
 
 
-mgrid = _Grid("mgrid", sparse=False)
-ogrid = _Grid("ogrid", sparse=True)
+mgrid: _Grid = _Grid("mgrid", sparse=False)
+ogrid: _Grid = _Grid("ogrid", sparse=True)
 
-s_ = np.s_
-index_exp = np.index_exp
+s_: Any = np.s_
+index_exp: Any = np.index_exp
 
 # ---------------------------------------------------------------- triangles
 

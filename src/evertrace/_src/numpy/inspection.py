@@ -7,6 +7,9 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy import get_printoptions as get_printoptions
+from numpy import printoptions as printoptions
+from numpy import set_printoptions as set_printoptions
 
 from evertrace._src import dims, doors, dtypes
 from evertrace._src.arrays.interop import type_of_number
@@ -101,9 +104,6 @@ def isrealobj(x: Any) -> bool:
 
 
 # NumPy's own, which arrays are printed with.
-get_printoptions = np.get_printoptions
-set_printoptions = np.set_printoptions
-printoptions = np.printoptions
 
 
 def array_repr(

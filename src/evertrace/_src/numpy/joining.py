@@ -335,8 +335,12 @@ def _slice_range(item):
     return creation.arange(start, item.stop, step)
 
 
-r_ = _Concatenator(0, 1, -1, "``r_[a, 0, 1:5]`` joins arrays, numbers and ranges to one array.")
-c_ = _Concatenator(-1, 2, 0, "``c_[a, b]`` joins vectors as the columns of a matrix.")
+r_: _Concatenator = _Concatenator(
+    0, 1, -1, "``r_[a, 0, 1:5]`` joins arrays, numbers and ranges to one array."
+)
+c_: _Concatenator = _Concatenator(
+    -1, 2, 0, "``c_[a, b]`` joins vectors as the columns of a matrix."
+)
 
 # ---------------------------------------------------------------- splitting
 

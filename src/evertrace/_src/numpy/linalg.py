@@ -21,14 +21,13 @@ from evertrace._src.numpy.arguments import (
     static_int,
 )
 from evertrace._src.numpy.decompositions import inv
+from evertrace._src.numpy.products import matmul as matmul
+from evertrace._src.numpy.products import tensordot as tensordot
+from evertrace._src.numpy.products import vecdot as vecdot
 from evertrace._src.numpy.promotion import promote_dtypes, promote_dtypes_inexact
+from evertrace._src.numpy.shape import matrix_transpose as matrix_transpose
 from evertrace._src.numpy.spectra import svdvals
 from evertrace._src.support import set_module
-
-matmul = products.matmul
-matrix_transpose = shape.matrix_transpose
-tensordot = products.tensordot
-vecdot = products.vecdot
 
 
 @native.planned(by_type=False)

@@ -5,6 +5,7 @@ spread when the operation runs. Dtypes are equal: promotion happens in the layer
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ NO_TANGENTS = undefined("its operands are integers or booleans, which carry no t
 
 
 @set_module("evertrace.extend")
-def elementwise(name, accepts, *, result=None, host, **rules):
+def elementwise(name: str, accepts: Any, *, result: Any = None, host: Any, **rules: Any) -> Any:
     """Make an elementwise primitive.
 
     Args:

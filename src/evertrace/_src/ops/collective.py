@@ -170,7 +170,7 @@ def _psum_transpose(ct, x, *, axes, axis_index_groups):
     return [psum_back_p.bind(ct, varying, axes=axes)]
 
 
-psum_p = _collective(
+psum_p: Primitive = _collective(
     "psum",
     "axes",
     _psum_abstract,

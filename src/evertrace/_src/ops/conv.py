@@ -46,9 +46,9 @@ class ConvDimensionNumbers(NamedTuple):
       ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
     """
 
-    lhs_spec: tuple
-    rhs_spec: tuple
-    out_spec: tuple
+    lhs_spec: tuple[int, ...]
+    rhs_spec: tuple[int, ...]
+    out_spec: tuple[int, ...]
 
 
 # ---------------------------------------------------------------- type

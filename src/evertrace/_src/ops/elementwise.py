@@ -112,7 +112,7 @@ def _mul_transpose(ct, x, y):
     return None, mul_p.bind(x, ct)
 
 
-add_any_p = elementwise(
+add_any_p: Primitive = elementwise(
     "add_any",
     ANY,
     host=np.add,

@@ -99,8 +99,8 @@ def _extremum(name, ufunc, identity):
     return _reduction(name, ANY, host, slow_kinds="f", jvp=_extremum_jvp, moves=True)
 
 
-reduce_max_p = _extremum("reduce_max", np.maximum, lowest)
-reduce_min_p = _extremum("reduce_min", np.minimum, highest)
+reduce_max_p: Primitive = _extremum("reduce_max", np.maximum, lowest)
+reduce_min_p: Primitive = _extremum("reduce_min", np.minimum, highest)
 
 # ---------------------------------------------------------------- product
 

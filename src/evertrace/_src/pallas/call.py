@@ -77,7 +77,7 @@ def _batch(axis, operands, dims, *, jaxpr, grid, name):
     return outs, [0] * len(outs)
 
 
-pallas_call_p = Primitive(
+pallas_call_p: Primitive = Primitive(
     "pallas_call",
     multiple_results=True,
     cache_types=False,

@@ -73,7 +73,7 @@ class Squeezed(NamedTuple):
     """
 
 
-squeezed = Squeezed()
+squeezed: Squeezed = Squeezed()
 
 
 @public
@@ -163,7 +163,7 @@ class _NoBlockSpec:
         return "NoBlockSpec"
 
 
-no_block_spec = _NoBlockSpec()
+no_block_spec: _NoBlockSpec = _NoBlockSpec()
 
 
 @public

@@ -8,7 +8,7 @@ import operator
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evertrace._src import errors
 from evertrace._src.api.arguments import check_callable
@@ -120,14 +120,25 @@ def trace(log_dir, create_perfetto_link=False, create_perfetto_trace=False, prof
         stop_trace()
 
 
-ProfileOptions = compat.profile_options()
-ProfileData = compat.profile_data().ProfileData
-ProfileEvent = compat.profile_data().ProfileEvent
-ProfilePlane = compat.profile_data().ProfilePlane
+ProfileOptions: Any = compat.profile_options()
+ProfileData: Any = compat.profile_data().ProfileData
+ProfileEvent: Any = compat.profile_data().ProfileEvent
+ProfilePlane: Any = compat.profile_data().ProfilePlane
+
+
+if TYPE_CHECKING:
+
+    class _Mark:
+        def __init__(self, name: Any, **facts: Any) -> None: ...
+        def __enter__(self) -> Any: ...
+        def __exit__(self, *exception: object) -> None: ...
+
+else:
+    _Mark = compat.trace_mark()
 
 
 @public
-class TraceAnnotation(compat.trace_mark()):
+class TraceAnnotation(_Mark):
     """Mark the time of a ``with`` block in the running profile, if there is one.
 
     Args:

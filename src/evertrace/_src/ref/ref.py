@@ -40,6 +40,10 @@ class AbstractRef:
       Ref{float32[3]}
     """
 
+    inner_aval: Any
+    kind: Any
+    memory_space: Any
+
     __slots__ = ("inner_aval", "kind", "memory_space")
 
     def __init__(self, inner_aval: Any, memory_space: Any = None, kind: Any = None) -> None:
@@ -82,7 +86,7 @@ class Indexed:
     """What a `Ref` and a view of one share: all of it by what `read` and `_write` do."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__: Any = object.__hash__
     __iter__ = None  # rows that are read one by one would not be refs
 
     def read(self) -> Any:

@@ -23,10 +23,10 @@ top = set_module("evertrace")
 
 class _Report(NamedTuple):
     name: str
-    sizes: dict
-    arguments: tuple
-    results: tuple
-    collectives: tuple
+    sizes: dict[str, int]
+    arguments: tuple[Any, ...]
+    results: tuple[Any, ...]
+    collectives: tuple[Any, ...]
 
 
 @top

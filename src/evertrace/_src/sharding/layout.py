@@ -26,10 +26,10 @@ class _Unconstrained:
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "UNCONSTRAINED"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return getattr, (PartitionSpec, "UNCONSTRAINED")
 
 
@@ -50,6 +50,10 @@ class PartitionSpec:
       >>> P(None, "x"), P(("x", "y"))
       (P(None, 'x'), P(('x', 'y'),))
     """
+
+    partitions: Any
+    reduced: Any
+    unreduced: Any
 
     __slots__ = ("partitions", "reduced", "unreduced")
 
@@ -226,7 +230,12 @@ class NamedSharding(Sharding):
       (2, 3)
     """
 
+    mesh: Any
+    spec: Any
+
     __slots__ = ("_known", "memory_kind", "mesh", "spec")
+
+    memory_kind: Any
 
     def __init__(self, mesh: Any, spec: Any, *, memory_kind: Any = None) -> None:
         if not isinstance(mesh, (Mesh, AbstractMesh)):

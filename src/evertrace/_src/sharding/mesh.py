@@ -158,6 +158,8 @@ class Mesh(_Axes):
       {'data': 1, 'model': 1}
     """
 
+    devices: Any
+
     def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
         self.devices = np.array(devices, dtype=object)
         self._set_axes(axis_names, self.devices.shape, axis_types)

@@ -26,17 +26,21 @@ class JVPTracer(Tracer):
       True
     """
 
+    aval: Any
+    primal: Any
+    tangent: Any
+
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace, primal, tangent):
+    def __init__(self, trace: Any, primal: Any, tangent: Any) -> None:
         self.aval, self._trace = primal.aval, trace
         self.primal, self.tangent = primal, tangent
 
-    def concrete(self):
+    def concrete(self) -> Any:
         """Return what the primal stands for."""
         return self.primal
 
-    def in_parent(self):
+    def in_parent(self) -> Any:
         """Return the primal."""
         return self.primal
 

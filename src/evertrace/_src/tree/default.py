@@ -63,4 +63,4 @@ class PyTreeRegistry:
         return None if kind is None else registry.flatten_one_level_with_keys(tree)
 
 
-default_registry = PyTreeRegistry()
+default_registry: PyTreeRegistry = PyTreeRegistry()

@@ -1,7 +1,7 @@
 """Key paths: where in a tree a leaf sits, as a tuple of key entries, and how a path is printed."""
 
 from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from evertrace._src.support import set_module
 
@@ -17,7 +17,7 @@ class _Entry:
     """
 
     __slots__ = ()
-    __match_args__: ClassVar[tuple[str]]
+    __match_args__: ClassVar[Any]
 
     def __init__(self, value: Any) -> None:
         object.__setattr__(self, self.__match_args__[0], value)
@@ -56,7 +56,8 @@ class SequenceKey(_Entry):
       (SequenceKey(idx=1), '[1]', 1)
     """
 
-    __slots__ = __match_args__ = ("idx",)
+    __slots__ = ("idx",)
+    __match_args__: ClassVar[tuple[Literal["idx"]]] = ("idx",)
 
     idx: int
 
@@ -77,7 +78,8 @@ class DictKey(_Entry):
       (DictKey(key='w'), "['w']", 'w')
     """
 
-    __slots__ = __match_args__ = ("key",)
+    __slots__ = ("key",)
+    __match_args__: ClassVar[tuple[Literal["key"]]] = ("key",)
 
     key: Hashable
 
@@ -98,7 +100,8 @@ class GetAttrKey(_Entry):
       (GetAttrKey(name='w'), '.w', 'w')
     """
 
-    __slots__ = __match_args__ = ("name",)
+    __slots__ = ("name",)
+    __match_args__: ClassVar[tuple[Literal["name"]]] = ("name",)
 
     name: str
 
@@ -119,7 +122,8 @@ class FlattenedIndexKey(_Entry):
       (FlattenedIndexKey(key=0), '[<flat index 0>]', 0)
     """
 
-    __slots__ = __match_args__ = ("key",)
+    __slots__ = ("key",)
+    __match_args__: ClassVar[tuple[Literal["key"]]] = ("key",)
 
     key: int
 

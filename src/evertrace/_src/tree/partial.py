@@ -49,7 +49,7 @@ class Partial(functools.partial[Any]):
       Array(8., dtype=float32)
     """
 
-    def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any):
+    def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Any:
         """Bind the arguments, keeping a partial application whole."""
         merges = issubclass(type(func), functools.partial)
         return super().__new__(cls, _Opaque(func) if merges else func, *args, **kw)

@@ -1,7 +1,7 @@
 """`PyTreeDef`: the structure of a tree without its leaves, as a hashable value."""
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from evertrace._src.errors import user_error
 from evertrace._src.extension import native
@@ -16,6 +16,10 @@ class _Structure:
     """What a treedef holds, and how it is compared and hashed."""
 
     __slots__ = ("_hash", "num_leaves", "spec")
+
+    _hash: int
+    num_leaves: int
+    spec: Spec
 
     def __init__(self, spec: Spec, num_leaves: int):
         self.spec = spec
@@ -46,7 +50,10 @@ class _Structure:
         return self._hash
 
 
-_StructureBase: Any = _Structure if native is None else native.TreeDefBase
+if TYPE_CHECKING:
+    _StructureBase = _Structure
+else:
+    _StructureBase = _Structure if native is None else native.TreeDefBase
 
 
 @set_module("evertrace.tree_util")

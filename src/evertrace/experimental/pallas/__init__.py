@@ -1,6 +1,7 @@
 """Kernels: functions of blocks of arrays, by the names of Pallas."""
 
 import importlib
+from typing import Any
 
 from evertrace._src import lazy as _lazy
 from evertrace._src.numpy.dslice import Slice as Slice
@@ -53,11 +54,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "triton":
         return importlib.import_module(f"{__name__}.triton")
     raise _lazy.Absent(__name__, name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), "triton"})

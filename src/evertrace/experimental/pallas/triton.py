@@ -1,5 +1,7 @@
 """What kernels that were written for GPUs call."""
 
+from typing import Any
+
 from evertrace._src import lazy as _lazy
 from evertrace._src.pallas.triton import CompilerParams as CompilerParams
 from evertrace._src.pallas.triton import approx_tanh as approx_tanh
@@ -14,5 +16,5 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     raise _lazy.Absent(__name__, name)

@@ -4,6 +4,8 @@ A few of JAX's never do so here, and are only there to be compared with: a call 
 function is always `jit_p`, tokens and placements are no operations, references are no arrays.
 """
 
+from typing import Any
+
 from evertrace._src.api.extending_values import never_staged as _never_staged
 from evertrace._src.control.call import jit_p as jit_p
 from evertrace._src.control.checkpoint import remat_p as remat_p
@@ -171,14 +173,14 @@ from evertrace._src.ops.windows import reduce_window_sum_p as reduce_window_sum_
 from evertrace._src.ops.windows import select_and_gather_add_p as select_and_gather_add_p
 from evertrace._src.ops.windows import select_and_scatter_add_p as select_and_scatter_add_p
 
-after_all_p = _never_staged("after_all")
-call_p = _never_staged("call")
-closed_call_p = _never_staged("closed_call")
-create_token_p = _never_staged("create_token")
-device_put_p = _never_staged("device_put")
-empty2_p = _never_staged("empty2")
-get_p = _never_staged("get")
-swap_p = _never_staged("swap")
+after_all_p: Any = _never_staged("after_all")
+call_p: Any = _never_staged("call")
+closed_call_p: Any = _never_staged("closed_call")
+create_token_p: Any = _never_staged("create_token")
+device_put_p: Any = _never_staged("device_put")
+empty2_p: Any = _never_staged("empty2")
+get_p: Any = _never_staged("get")
+swap_p: Any = _never_staged("swap")
 
 __all__ = [
     "abs_p", "acos_p", "acosh_p", "add_jaxvals_p", "add_p", "after_all_p", "all_gather_p",

@@ -51,6 +51,12 @@ class ModuleContext:
       Array([0.5, 0.5, 0.5], dtype=float32)
     """
 
+    builder: Any
+    context: Any
+    keepalives: Any
+    module: Any
+    platforms: Any
+
     backend = None
 
     def __init__(self, builder: Any, module: Any) -> None:
@@ -94,12 +100,12 @@ class LoweringRuleContext:
 
     module_context: Any
     primitive: Any
-    avals_in: list
-    avals_out: list
+    avals_in: list[Any]
+    avals_out: list[Any]
     name_stack: str = ""
     tokens_in: Any = None
     tokens_out: Any = None
-    dim_var_values: tuple = ()
+    dim_var_values: tuple[Any, ...] = ()
 
     @property
     def platforms(self) -> Any:

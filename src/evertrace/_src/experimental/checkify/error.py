@@ -44,13 +44,13 @@ class ErrorCategory(enum.Enum):
         return self.name
 
 
-user_checks = frozenset({ErrorCategory.USER})
-nan_checks = frozenset({ErrorCategory.NAN})
-div_checks = frozenset({ErrorCategory.DIV})
-index_checks = frozenset({ErrorCategory.INDEX})
-float_checks = nan_checks | div_checks
-automatic_checks = float_checks | index_checks
-all_checks = automatic_checks | user_checks
+user_checks: frozenset[ErrorCategory] = frozenset({ErrorCategory.USER})
+nan_checks: frozenset[ErrorCategory] = frozenset({ErrorCategory.NAN})
+div_checks: frozenset[ErrorCategory] = frozenset({ErrorCategory.DIV})
+index_checks: frozenset[ErrorCategory] = frozenset({ErrorCategory.INDEX})
+float_checks: frozenset[ErrorCategory] = nan_checks | div_checks
+automatic_checks: frozenset[ErrorCategory] = float_checks | index_checks
+all_checks: frozenset[ErrorCategory] = automatic_checks | user_checks
 
 
 @public
@@ -127,6 +127,9 @@ class Error:
       'x is -1.0 (`check` failed)'
     """
 
+    code: Any
+    payload: Any
+
     __slots__ = ("code", "payload")
 
     def __init__(self, code: Any, payload: Any) -> None:
@@ -193,4 +196,4 @@ def _unflatten(sites, children):
 
 tree.register_pytree_node(Error, _flatten, _unflatten)
 
-init_error = Error(np.zeros((), np.int32), {})
+init_error: Error = Error(np.zeros((), np.int32), {})

@@ -67,7 +67,7 @@ class JAXSparse:
 
     __array_priority__ = 100
     __array_ufunc__ = None  # NumPy arrays leave operators to this class
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: Any = None
 
     shape: tuple[int, ...]
     # What each format defines: its elements, and itself as BCOO and dense.
@@ -80,8 +80,8 @@ class JAXSparse:
     def __init__(self, args: Any, *, shape: Any) -> None:
         self.shape = tuple(operator.index(n) for n in shape)
 
-    size = property(lambda self: math.prod(self.shape))
-    ndim = property(lambda self: len(self.shape))
+    size: Any = property(lambda self: math.prod(self.shape))
+    ndim: Any = property(lambda self: len(self.shape))
 
     def __len__(self) -> int:
         if not self.shape:
@@ -126,6 +126,11 @@ class BCOO(JAXSparse):
       Array([100.,   2.], dtype=float32)
     """
 
+    data: Any
+    indices: Any
+    indices_sorted: Any
+    unique_indices: Any
+
     def __init__(
         self, args: Any, *, shape: Any, indices_sorted: bool = False, unique_indices: bool = False
     ) -> None:
@@ -134,14 +139,14 @@ class BCOO(JAXSparse):
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
         _check_parts(self)
 
-    nse = property(lambda self: self.indices.shape[-2])
-    dtype = property(lambda self: self.data.dtype)
-    n_batch = property(lambda self: self.indices.ndim - 2)
-    n_sparse = property(lambda self: self.indices.shape[-1])
-    n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch)
-    batch_shape = property(lambda self: self.shape[: self.n_batch])
-    sparse_shape = property(lambda self: self.shape[self.n_batch :][: self.n_sparse])
-    dense_shape = property(lambda self: self.shape[self.n_batch + self.n_sparse :])
+    nse: Any = property(lambda self: self.indices.shape[-2])
+    dtype: Any = property(lambda self: self.data.dtype)
+    n_batch: Any = property(lambda self: self.indices.ndim - 2)
+    n_sparse: Any = property(lambda self: self.indices.shape[-1])
+    n_dense: Any = property(lambda self: self.data.ndim - 1 - self.n_batch)
+    batch_shape: Any = property(lambda self: self.shape[: self.n_batch])
+    sparse_shape: Any = property(lambda self: self.shape[self.n_batch :][: self.n_sparse])
+    dense_shape: Any = property(lambda self: self.shape[self.n_batch + self.n_sparse :])
 
     def __repr__(self) -> str:
         kinds = f", n_batch={self.n_batch}" * bool(self.n_batch)

@@ -17,6 +17,7 @@ from evertrace._src import dtypes, errors, tree
 from evertrace._src.api.formula import formula
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.experimental.sparse.arrays import BCOO, JAXSparse, bcoo_fromdense, public
 from evertrace._src.experimental.sparse.elements import known_nse
@@ -40,7 +41,7 @@ def pointers_to(rows, size):
 class Format(JAXSparse):
     """What the formats have in common: three arrays, whose names are in `parts`."""
 
-    parts = ("data", "indices", "indptr")
+    parts: Any = ("data", "indices", "indptr")
     indices: Any
     indptr: Any
     row: Any
@@ -69,8 +70,8 @@ class Format(JAXSparse):
                 self, f"{', '.join(self.parts)} of shapes {found}, which should be {wanted}"
             )
 
-    nse = property(lambda self: self.data.shape[0])
-    dtype = property(lambda self: self.data.dtype)
+    nse: Any = property(lambda self: self.data.shape[0])
+    dtype: Any = property(lambda self: self.data.dtype)
 
     def __repr__(self) -> str:
         if not hasattr(self.data, "dtype"):  # a tree of something else than arrays
@@ -192,8 +193,11 @@ class COO(Format):
       ([0, 1], [1, 0])
     """
 
-    parts = ("data", "row", "col")
-    found_dense: ClassVar = {"rows_sorted": True}
+    cols_sorted: Any
+    rows_sorted: Any
+
+    parts: Any = ("data", "row", "col")
+    found_dense: ClassVar[dict[str, bool]] = {"rows_sorted": True}
 
     def __init__(
         self, args: Any, *, shape: Any, rows_sorted: bool = False, cols_sorted: bool = False
@@ -330,18 +334,21 @@ class BCSR(Format):
       (BCSR(f32[1, 2, 2], nse=3, n_batch=1), [[0, 1, 3]])
     """
 
+    indices_sorted: Any
+    unique_indices: Any
+
     def __init__(
         self, args: Any, *, shape: Any, indices_sorted: bool = False, unique_indices: bool = False
     ) -> None:
         super().__init__(args, shape=shape)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
 
-    found_dense: ClassVar = {"indices_sorted": True, "unique_indices": True}
+    found_dense: ClassVar[dict[str, bool]] = {"indices_sorted": True, "unique_indices": True}
 
-    n_batch = property(lambda self: self.indptr.ndim - 1)
+    n_batch: Any = property(lambda self: self.indptr.ndim - 1)
     n_sparse = 2
-    n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch)
-    nse = property(lambda self: self.indices.shape[-1])
+    n_dense: Any = property(lambda self: self.data.ndim - 1 - self.n_batch)
+    nse: Any = property(lambda self: self.indices.shape[-1])
 
     @classmethod
     def check_rank(cls, rank: Any) -> Any:
@@ -461,6 +468,12 @@ def _fromdense_of(cls):
     return fromdense_p
 
 
+coo_todense_p: Primitive
+csr_todense_p: Primitive
+bcsr_todense_p: Primitive
+coo_fromdense_p: Primitive
+csr_fromdense_p: Primitive
+bcsr_fromdense_p: Primitive
 coo_todense_p, csr_todense_p, bcsr_todense_p = map(_todense_of, (COO, CSR, BCSR))
 coo_fromdense_p, csr_fromdense_p, bcsr_fromdense_p = map(_fromdense_of, (COO, CSR, BCSR))
 COO.todense_p, COO.fromdense_p = coo_todense_p, coo_fromdense_p

@@ -11,6 +11,7 @@ from evertrace._src import dtypes, errors
 from evertrace._src.api.formula import formula
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.experimental.sparse.arrays import JAXSparse, bcoo_extract, public
 from evertrace._src.experimental.sparse.coordinates import blank
 from evertrace._src.experimental.sparse.formats import BCSR, COO, CSR, Format
@@ -47,8 +48,10 @@ def _product_of(cls, name):
     return product_p
 
 
-coo_matvec_p, coo_matmat_p = _product_of(COO, "matvec"), _product_of(COO, "matmat")
-csr_matvec_p, csr_matmat_p = _product_of(CSR, "matvec"), _product_of(CSR, "matmat")
+coo_matvec_p: Primitive = _product_of(COO, "matvec")
+coo_matmat_p: Primitive = _product_of(COO, "matmat")
+csr_matvec_p: Primitive = _product_of(CSR, "matvec")
+csr_matmat_p: Primitive = _product_of(CSR, "matmat")
 
 
 @public

@@ -42,6 +42,8 @@ class SparseTracer(Tracer):
       True (2, 2)
     """
 
+    value: Any
+
     __slots__ = ("value",)
 
     def __init__(self, trace: Any, value: Any) -> None:

@@ -318,7 +318,7 @@ def qr(
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,
-) -> tuple:
+) -> tuple[Any, ...]:
     """Factor matrices as ``Q @ R``; k is the smaller of m and n.
 
     Args:
