@@ -117,6 +117,19 @@ def test_importing_is_not_the_functions_doing(tmp_path, monkeypatch):
     assert Traced(function).result.startswith("with open")
 
 
+def test_the_environment_is_guarded_in_code_that_python_has_specialized(monkeypatch):
+    monkeypatch.setenv("EVERTRACE_TEST", "there")
+
+    def read():
+        return os.environ["EVERTRACE_TEST"]
+
+    for n in range(1100):  # from a thousand changes on, 3.13 no longer forgets the method
+        os._Environ.touched = n
+        read()
+    del os._Environ.touched
+    assert Traced(read).recorder.environ == ["EVERTRACE_TEST"]
+
+
 def test_the_environment_is_guarded(monkeypatch):
     monkeypatch.setenv("EVERTRACE_TEST", "there")
     reads = (
@@ -208,7 +221,7 @@ def test_names_exist_in_this_python():
         "print",
         "uuid.uuid1",
         "datetime.now",
-        "os.environ.__getitem__",
+        "os.environ.encodekey",
         "logging.Logger._log",
         "random.Random.seed",
         "file.read",

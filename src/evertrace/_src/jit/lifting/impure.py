@@ -130,7 +130,8 @@ class Row(NamedTuple):
 
     Attributes:
       module: where they are.
-      owner: class whose methods they are; empty for functions of the module.
+      owner: class whose methods they are, or object whose attributes; empty for functions of the
+        module.
       shown: what people write before their names.
       names: which, or a function that finds them in the module; those that this Python does not
         have are passed over.
@@ -184,7 +185,10 @@ def _rows():
         Row("_io", "BufferedReader", "file.", "peek read read1 readinto readline", file),
         Row("_io", "BufferedWriter", "file.", "write", file),
         Row("_io", "FileIO", "file.", "read readall readinto write", file),
-        Row("os", "_Environ", "os.environ.", "__getitem__ __iter__ __len__ copy", calls.environ),
+        # Python 3.13 remembers `__getitem__` for `environ[key]` of a class that was changed often.
+        Row("os", "environ", "os.environ.", "encodekey", calls.environ_key),
+        Row("os", "environb", "os.environb.", "encodekey", calls.environ_key),
+        Row("os", "_Environ", "os.environ.", "__iter__ __len__ copy", calls.environ),
         Row("os", "_Environ", "os.environ.", "__setitem__ __delitem__", environ),
         Row("os", "", "os.", "putenv unsetenv", environ),
         Row("subprocess", "Popen", "subprocess.Popen.", "__init__ communicate poll wait", system),
@@ -264,7 +268,7 @@ _place_of: dict[int, "Place"] = {}  # id of a function of a module -> its place
 
 
 class Place:
-    """Where an intercept goes: an entry of the dict of a module or class.
+    """Where an intercept goes: an entry of the dict of a module, class or object.
 
     Attributes:
       real: what is there while nobody traces.
@@ -317,10 +321,13 @@ class Table:
         """Find the places of a module that was waited for; returns them."""
         found = []
         for row in self.waiting.pop(name, ()):
-            cls = getattr(module, row.owner) if row.owner else None
+            owner = getattr(module, row.owner, None) if row.owner else module
+            if owner is None:  # there is no `environb` on Windows
+                continue
+            cls = owner if isinstance(owner, type) else None
             if cls is not None and cls not in self.classes:
                 self.classes.append(cls)
-            namespace = vars(module) if cls is None else _class_dict(cls)
+            namespace = vars(owner) if cls is None else _class_dict(cls)
             names = row.names if isinstance(row.names, str) else row.names(module)
             found += [Place(namespace, n, cls, row) for n in names.split() if n in namespace]
         self.places += found

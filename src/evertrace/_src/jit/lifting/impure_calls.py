@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import io
 import operator
+import os
 import pickle
 import sys
 import threading
@@ -568,9 +569,17 @@ def numpy_printing():
 
 
 def environ(call):
-    """Handle a read of the environment: of what is under one name, or of all. It is guarded."""
-    owner, *name = call.args
-    call.patches.recorder.guard_environ(owner, *[k for k in name if isinstance(k, (str, bytes))])
+    """Handle a read of all of the environment, which is guarded."""
+    call.patches.recorder.guard_environ(call.args[0])
+    return call.run()
+
+
+def environ_key(call):
+    """Handle a look for a name in the environment, which codes it; what is there is guarded."""
+    (name,) = call.args
+    if isinstance(name, (str, bytes)):
+        owner = os.environ if isinstance(name, str) else os.environb
+        call.patches.recorder.guard_environ(owner, name)
     return call.run()
 
 
