@@ -310,7 +310,7 @@ def _instructions(code):
 
 
 def _decoded(code):
-    local = variables_of(code)
+    local, cells = variables_of(code), {*code.co_cellvars, *code.co_freevars}
     for offset, number, arg in decoded(code):
         op, names, is_method = dis.opname[number], (), False
         if number in _WITH_NAMES:
@@ -318,6 +318,8 @@ def _decoded(code):
             op, names = "LOAD_ATTR" if is_method else op, (name,)
         elif number in _WITH_VARIABLES:
             names = names_of_variables(op, arg, local)
+            if op == "LOAD_FAST" and not cells.isdisjoint(names):  # from 3.13 on it loads cells
+                op = "LOAD_CLOSURE"
         yield _Instruction(offset, op, arg, names, is_method)
 
 
@@ -529,6 +531,10 @@ class _Follower:
         else:
             self.stack.append(None)  # an error
 
+    def call_with_names(self, instruction):
+        self.pop(1)  # the names of keywords, which older versions keep elsewhere
+        self.call(instruction)
+
     def called(self, first, second):
         """Return what is called as a method or as `_LEN`, whatever code loads it by; else both."""
         for x in (first, second):
@@ -626,6 +632,7 @@ _HANDLERS = {
     "COPY": _F.copy, "SWAP": _F.swap, "POP_TOP": _F.drop,
     "LOAD_ATTR": _F.attribute, "BINARY_SUBSCR": _F.subscript, "BINARY_OP": _F.operator,
     "CALL": _F.call,
+    "CALL_KW": _F.call_with_names,
     "STORE_ATTR": _F.store_attribute, "STORE_SUBSCR": _F.store_item,
     **dict.fromkeys(("STORE_GLOBAL", "STORE_DEREF", "STORE_NAME"), _F.store),
     **dict.fromkeys(
@@ -634,7 +641,7 @@ _HANDLERS = {
 }  # fmt: skip
 _PUSH_ONE = frozenset({
     "PUSH_NULL", "UNARY_NEGATIVE", "UNARY_NOT", "UNARY_INVERT", "UNARY_POSITIVE", "TO_BOOL",
-    "COMPARE_OP", "CONTAINS_OP", "IS_OP", "BINARY_SLICE", "CALL_KW", "CALL_FUNCTION_EX",
+    "COMPARE_OP", "CONTAINS_OP", "IS_OP", "BINARY_SLICE", "CALL_FUNCTION_EX",
     "CALL_INTRINSIC_1", "LIST_TO_TUPLE", "FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC",
     "CONVERT_VALUE", "BUILD_STRING", "BUILD_LIST", "BUILD_TUPLE", "BUILD_SET", "BUILD_MAP",
     "BUILD_CONST_KEY_MAP", "BUILD_SLICE", "MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE",
