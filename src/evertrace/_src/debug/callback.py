@@ -170,8 +170,8 @@ def _formatter(name, fmt, args, kwargs, skip_format_check):
     return line
 
 
-def bind(name, fun, args, kwargs, ordered, partitioned, kind=FlatCallback):
-    """Bind a call of `fun`, of a kind, with the leaves that are no arrays kept apart."""
+def bind(name, fun, args, kwargs, ordered, partitioned):
+    """Bind a call of `fun`, with the leaves that are no arrays kept apart."""
     leaves, in_tree = tree.flatten((args, kwargs))
     operands, static = [], []
     for i, leaf in enumerate(leaves):
@@ -179,7 +179,7 @@ def bind(name, fun, args, kwargs, ordered, partitioned, kind=FlatCallback):
             operands.append(as_operand(leaf, name))
         except TypeError:
             static.append((i, leaf))
-    callback, operands = bound(kind(name, fun, in_tree, tuple(static)), operands)
+    callback, operands = bound(FlatCallback(name, fun, in_tree, tuple(static)), operands)
     debug_callback_p.bind(
         *operands,
         callback=callback,

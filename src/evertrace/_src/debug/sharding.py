@@ -10,7 +10,6 @@ from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.debug.callback import bind
-from evertrace._src.ops.callback import FlatCallback
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.debug")
@@ -36,18 +35,7 @@ def inspect_array_sharding(value: Any, *, callback: Any) -> None:
     if not isinstance(array, Tracer):
         callback(array.sharding)
         return
-    name = "debug.inspect_array_sharding"
-    bind(name, callback, (array,), {}, False, False, kind=_OfShardings)
-
-
-class _OfShardings(FlatCallback):
-    """A callback that is given the shardings of its arrays."""
-
-    __slots__ = ()
-
-    def called(self, fun, static, arrays):
-        """Return the function's result."""
-        return super().called(fun, static, [x.sharding for x in arrays])
+    bind("debug.inspect_array_sharding", lambda x: callback(x.sharding), (array,), {}, False, False)
 
 
 @public
