@@ -8,7 +8,7 @@ rarer ones are found when they are used.
 
 from collections.abc import Callable, Iterator
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evertrace._src import support
 from evertrace._src.lazy import load
@@ -28,7 +28,10 @@ class Operators:
     # NumPy must ask us, not loop over our elements, when it meets us in a binary operation.
     __array_priority__ = 100
     # As for every class that defines `__eq__`; object's own declaration does not allow for it.
-    __hash__: Any = None
+    if TYPE_CHECKING:
+        __hash__: Any
+    else:  # without an annotation: those name the operators
+        __hash__ = None
 
     __abs__: Method
     __add__: Method
