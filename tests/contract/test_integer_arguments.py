@@ -289,6 +289,7 @@ SPECIALISED = {
         dimension: lax.broadcasted_iota lax.sort
         freq_axis: scipy.signal.istft
         in_axes[]: vmap
+        out_axes[]: vmap
         scatter_dims_to_operand_dims[]: lax.ScatterDimensionNumbers
         start_index_map[]: lax.GatherDimensionNumbers
         time_axis: scipy.signal.istft

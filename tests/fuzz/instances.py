@@ -26,6 +26,10 @@ INSTANCES = {
     "evertrace.core.Primitive": "ev.core.Primitive('p')",
     "evertrace.core.ShapedArray": "ev.core.ShapedArray((2, 3), 'float32')",
     "evertrace.custom_batching.custom_vmap": "ev.custom_batching.custom_vmap(jnp.sin)",
+    "evertrace.experimental.kernels.Kernel": (
+        "ev.experimental.kernels.kernel(ins=['rows'], outs=['rows'])("
+        "lambda x, o: o.__setitem__(..., 2 * x[...]))"
+    ),
     "evertrace.experimental.checkify.Error": "ev.experimental.checkify.checkify(jnp.sin)(1.0)[0]",
     "evertrace.ref.AbstractRef": "ev.typeof(ev.new_ref(jnp.ones(3)))",
     "evertrace.experimental.random.StatefulPRNG": "ev.experimental.random.stateful_rng(0)",
@@ -93,6 +97,9 @@ WITHOUT = {
     "evertrace.core.Trace": "is made by transformations only",
     "evertrace.core.DropVar": "a Var",
     "evertrace.experimental.hijax.HiPrimitive": "is there to be derived from",
+    "evertrace.experimental.hijax.HiPspec": "is there to be derived from",
+    "evertrace.experimental.hijax.HiType": "is there to be derived from",
+    "evertrace.experimental.hijax.MutableHiType": "is there to be derived from",
     "evertrace.experimental.hijax.VJPHiPrimitive": "is there to be derived from",
     "evertrace.experimental.sparse.JAXSparse": "is there to be derived from",
     "evertrace.experimental.sparse.SparseTracer": "is made by transformations only",

@@ -348,7 +348,9 @@ def test_warnings_are_repeated_from_the_users_line():
     def function():
         warnings.warn("careful", RuntimeWarning, stacklevel=1)
 
-    traced = Traced(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")  # as errors they would be raised at once
+        traced = Traced(function)
     with pytest.warns(RuntimeWarning, match="careful") as caught:
         traced.recorder.repeat_effects()
     assert caught[0].filename == __file__

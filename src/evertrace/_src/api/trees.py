@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from evertrace._src import config, errors, tree
 from evertrace._src.doors import door
 from evertrace._src.jit.lifting.code import is_written_for_jax
-from evertrace._src.jit.observe import is_plain_object
-from evertrace._src.jit.opened import Opened, holding_arrays
+from evertrace._src.jit.opened import Opened, holding_arrays, is_node
 
 _BY_PATH = ("is_leaf", "is_leaf_takes_path")
 
@@ -71,9 +70,7 @@ def _opened(trees: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     nodes = {
         i: node
         for i, (path, x) in enumerate(pairs)
-        if is_plain_object(x)
-        and (path, id(x)) not in stopped
-        and (node := holding_arrays(x)) is not None
+        if is_node(x) and (path, id(x)) not in stopped and (node := holding_arrays(x)) is not None
     }
     found = [value]
     if nodes:
@@ -89,7 +86,7 @@ def _opened(trees: tuple[Any, ...], settings: dict[str, Any]) -> Any:
 
 def _has_objects(value: Any) -> bool:
     try:
-        return any(map(is_plain_object, tree.leaves(value)))
+        return any(map(is_node, tree.leaves(value)))
     except (ValueError, RecursionError):  # which `is_leaf` may keep from showing, or the function
         return False  # itself says it
 

@@ -16,8 +16,8 @@ from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result, is_float0
 from evertrace._src.core.tracer import set_trace, state
-from evertrace._src.jit.observe import Watch, is_plain_object, settle
-from evertrace._src.jit.opened import Opened, keeping, opened
+from evertrace._src.jit.observe import Watch, settle
+from evertrace._src.jit.opened import Opened, is_node, keeping, opened
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
@@ -145,7 +145,7 @@ def _taken_apart(where, in_axes, arguments):
         if axis is None and not _is_operand(x):
             others[len(axes)], leaves[i] = x, 0
             axes.append(None)
-        elif is_plain_object(x) and not config.current().strict:
+        elif is_node(x) and not config.current().strict:
             leaves[i] = Opened(x)
             axes += _axes_in_object(where, leaves[i], axis)
         else:
@@ -155,7 +155,7 @@ def _taken_apart(where, in_axes, arguments):
 
 def _axes_in_object(where, node, axis):
     """Return the axis of each array in an object: one for all, or an object that holds them."""
-    if not is_plain_object(axis):
+    if not is_node(axis):
         return [axis] * len(node.leaves)
     try:
         return node.leaves_of(axis)

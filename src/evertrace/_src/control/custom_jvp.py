@@ -6,7 +6,7 @@ of a tape notes that linear map.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
@@ -45,10 +45,13 @@ class custom_jvp(custom.Rule):
       Array(1., dtype=float32)
     """
 
-    custom_jvp: Any
+    if TYPE_CHECKING:  # what the class has annotations for, its objects seem to have
+        custom_jvp: Any
+        jvp: Any
+        symbolic_zeros: bool
 
-    jvp: Any = None
-    symbolic_zeros: bool = False
+    jvp = None
+    symbolic_zeros = False
 
     def defjvp(self, jvp: Any, symbolic_zeros: bool = False) -> Any:
         """Define the rule; returns it, so that this can be a decorator.

@@ -6,7 +6,7 @@ transpose is the user's backward function. That map cannot be applied, so there 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
@@ -48,12 +48,14 @@ class custom_vjp(custom.Rule):
       Array(1., dtype=float32)
     """
 
-    bwd: Any
-    custom_vjp: Any
-    fwd: Any
+    if TYPE_CHECKING:  # what the class has annotations for, its objects seem to have
+        bwd: Any
+        custom_vjp: Any
+        fwd: Any
+        symbolic_zeros: bool
 
     fwd = bwd = None
-    symbolic_zeros: bool = False
+    symbolic_zeros = False
 
     def defvjp(
         self, fwd: Any, bwd: Any, symbolic_zeros: bool = False, optimize_remat: bool = False

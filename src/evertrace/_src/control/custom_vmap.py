@@ -6,7 +6,7 @@ and rule by tangents. Reverse mode looks into the function, and so leaves the ru
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evertrace._src import dims, errors, tree
 from evertrace._src.arrays.interop import as_operand
@@ -49,9 +49,11 @@ class custom_vmap(custom.Rule):
       Array([ 5., 10.], dtype=float32)
     """
 
-    custom_vmap: Any
+    if TYPE_CHECKING:  # what the class has annotations for, its objects seem to have
+        custom_vmap: Any
+        vmap_rule: Any
 
-    vmap_rule: Any = None
+    vmap_rule = None
 
     def def_vmap(self, vmap_rule: Any) -> Any:
         """Define the rule; returns it, so that this can be a decorator.

@@ -158,11 +158,11 @@ class Tracer(Operators):
             raise _no_trace(type(self).__name__, trace)
         self.aval, self._trace = aval, trace
 
-    shape = property(lambda self: _sizes(self, self.aval.shape, sys._getframe(1)))
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: _sizes(self, (self.aval.size,), sys._getframe(1))[0])
-    weak_type = property(lambda self: self.aval.weak_type)
+    shape: Any = property(lambda self: _sizes(self, self.aval.shape, sys._getframe(1)))
+    dtype: Any = property(lambda self: self.aval.dtype)
+    ndim: Any = property(lambda self: self.aval.ndim)
+    size: Any = property(lambda self: _sizes(self, (self.aval.size,), sys._getframe(1))[0])
+    weak_type: Any = property(lambda self: self.aval.weak_type)
 
     def concrete(self) -> Any:
         """Return the concrete array this tracer stands for, or None where there is none."""

@@ -132,8 +132,8 @@ class VJPHiPrimitive(HiPrimitive):
         self.in_avals = tuple(self.in_avals)
         self.in_avals_flat, self.in_tree = tree.flatten(lowered_types(self.in_avals))
         self.out_avals_flat, self.out_tree = tree.flatten(lowered_types(self.out_aval))
-        self.above = places_above(self.in_avals)
-        self.returns_above = bool(places_above(self.out_aval))
+        self.above: Any = places_above(self.in_avals)
+        self.returns_above: bool = bool(places_above(self.out_aval))
         for name, value in self.params.items():
             setattr(self, name, value)
         types = (*self.in_avals_flat, *self.out_avals_flat, self.in_tree, self.out_tree)

@@ -130,7 +130,7 @@ class JitFunction(_JitBase):
         made._contract, made._strict = self._contract, self._strict
         return made
 
-    def __call__(self, /, *args, **kwargs):
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the variant that fits this call, tracing and compiling it if there is none."""
         placements = self._options.placements
         try:

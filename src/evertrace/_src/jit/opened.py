@@ -23,6 +23,7 @@ import numpy as np
 
 from evertrace._src import config, errors, tree
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import Tracer
@@ -195,9 +196,14 @@ def is_array(x: Any) -> bool:
 # ------------------------------------------------------------------------ trees
 
 
+def is_node(x: Any) -> bool:
+    """Tell whether a leaf is an object to take apart; a mutable array is the place that it is."""
+    return is_plain_object(x) and not issubclass(type(x), Cell)
+
+
 def has_objects(value: Any) -> bool:
     """Tell whether a tree has leaves that are plain objects, and these are nodes."""
-    return not config.current().strict and any(map(is_plain_object, tree.leaves(value)))
+    return not config.current().strict and any(map(is_node, tree.leaves(value)))
 
 
 def opened(value: Any, numbers: bool = False) -> Any:
@@ -229,7 +235,7 @@ def _replaced(value: Any, node: Callable[[Any], Any]) -> Any:
     if config.current().strict or issubclass(type(value), (Array, Tracer)):
         return value
     leaves, treedef = tree.flatten(value)
-    is_object = [is_plain_object(x) for x in leaves]
+    is_object = [is_node(x) for x in leaves]
     if not any(is_object):
         return value
     nodes = [node(x) if found else x for x, found in zip(leaves, is_object, strict=True)]
@@ -259,7 +265,7 @@ def keeping(where: str, fun: Callable[..., Any], made: Any) -> Callable[..., Any
 
 def _noted(values: Any) -> list[tuple[Any, Any]]:
     """Return the views of all objects in some values and of what hangs on them, with contents."""
-    objects = [x for x in tree.leaves(values) if is_plain_object(x)]
+    objects = [x for x in tree.leaves(values) if is_node(x)]
     if not objects or config.current().strict:
         return []
     views: list[Any] = []

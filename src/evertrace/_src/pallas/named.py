@@ -78,10 +78,12 @@ class Kernel:
         dtypes: Sequence[Any] | None = None,
         fill: float = 0,
     ) -> None:
-        self.name = function_name(body)
-        self.ins = [_names(self.name, "ins", spec) for spec in ins]
-        self.outs = [_names(self.name, "outs", spec) for spec in outs]
-        self.blocks, self.fill, self._body = dict(blocks), fill, body
+        self.name: str = function_name(body)
+        self.ins: list[tuple[str, ...]] = [_names(self.name, "ins", spec) for spec in ins]
+        self.outs: list[tuple[str, ...]] = [_names(self.name, "outs", spec) for spec in outs]
+        self.blocks: dict[str, int] = dict(blocks)
+        self.fill: float = fill
+        self._body = body
         self._dtypes = None if dtypes is None else tuple(dtypes)
         known = {name for spec in self.ins for name in spec}
         for name in [*self.blocks, *[name for spec in self.outs for name in spec]]:
@@ -90,7 +92,8 @@ class Kernel:
                     f"no input has a dimension {name!r}.",
                     "name it in one of `ins`, where its size is taken from.",
                 )
-        self.__name__ = self.__qualname__ = self.name
+        self.__name__: str = self.name
+        self.__qualname__: str = self.name
         self.__doc__ = body.__doc__
 
     def __repr__(self) -> str:
