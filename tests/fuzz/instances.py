@@ -27,7 +27,7 @@ INSTANCES = {
     "evertrace.core.ShapedArray": "ev.core.ShapedArray((2, 3), 'float32')",
     "evertrace.custom_batching.custom_vmap": "ev.custom_batching.custom_vmap(jnp.sin)",
     "evertrace.experimental.kernels.Kernel": (
-        "ev.experimental.kernels.kernel(ins=['rows'], outs=['rows'])("
+        "ev.experimental.kernels.kernel(ins=['rows'], outs=['rows'], blocks={'rows': 2})("
         "lambda x, o: o.__setitem__(..., 2 * x[...]))"
     ),
     "evertrace.experimental.checkify.Error": "ev.experimental.checkify.checkify(jnp.sin)(1.0)[0]",
