@@ -5,7 +5,7 @@ from collections import deque
 
 import pytest
 
-from evertrace._src.jit.lifting import entered
+from evertrace._src.jit.lifting import entered, entered_names
 from evertrace._src.jit.observe import Place
 
 
@@ -28,13 +28,13 @@ NAMES = {
     "entry under an object": (entered.Entries, {}, "table", Key(), "table[Key]"),
     "member": (entered.Members, {1}, "seen", 0, "seen"),
     "cell": (entered.CellContents, types.CellType(1), "count", "", "count"),
-    "global": (entered.Names, {}, "step.__globals__", "rate", "global rate"),
-    "global outside of jit": (entered.Names, {}, "", "rate", "global rate"),
-    "attribute of a module": (entered.Names, {}, "config.__dict__", "rate", "config.rate"),
+    "global": (entered_names.Names, {}, "step.__globals__", "rate", "global rate"),
+    "global outside of jit": (entered_names.Names, {}, "", "rate", "global rate"),
+    "attribute of a module": (entered_names.Names, {}, "config.__dict__", "rate", "config.rate"),
     "attribute of a function": (
-        entered.FunctionAttributes, lambda: 0, "step.__dict__", "calls", "step.calls",
+        entered_names.FunctionAttributes, lambda: 0, "step.__dict__", "calls", "step.calls",
     ),
-    "entry of a class": (entered.ClassEntries, Plain, "Plain", "count", "Plain.count"),
+    "entry of a class": (entered_names.ClassEntries, Plain, "Plain", "count", "Plain.count"),
 }  # fmt: skip
 
 

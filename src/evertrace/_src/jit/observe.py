@@ -47,16 +47,14 @@ from evertrace._src.jit.lifting.code import (
 from evertrace._src.jit.lifting.entered import (
     Attributes,
     CellContents,
-    ClassEntries,
     ContextValue,
     Entries,
-    FunctionAttributes,
     Items,
     Members,
-    Names,
     instance_dict,
     slot_descriptors,
 )
+from evertrace._src.jit.lifting.entered_names import ClassEntries, FunctionAttributes, Names
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray

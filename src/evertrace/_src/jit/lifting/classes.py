@@ -12,7 +12,7 @@ from typing import Any
 
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import code_of, info_of, is_library_class
-from evertrace._src.jit.lifting.entered import ClassEntries
+from evertrace._src.jit.lifting.entered_names import ClassEntries
 from evertrace._src.jit.lifting.guards import names_of_class
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, lift_annotations, nowhere

@@ -26,12 +26,8 @@ from evertrace._src.jit.lifting.code import (
     is_own_file,
 )
 from evertrace._src.jit.lifting.containers import can_be_left
-from evertrace._src.jit.lifting.entered import (
-    FIELDS,
-    CellContents,
-    Fields,
-    FunctionAttributes,
-)
+from evertrace._src.jit.lifting.entered import FIELDS, CellContents, Fields
+from evertrace._src.jit.lifting.entered_names import FunctionAttributes
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.reached import Reached, plain_argument
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, lift_annotations, nowhere

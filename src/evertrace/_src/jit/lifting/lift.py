@@ -41,11 +41,11 @@ from evertrace._src.jit.lifting.containers import see as see_container
 from evertrace._src.jit.lifting.drawn import is_generator
 from evertrace._src.jit.lifting.entered import (
     ContextValue,
-    FunctionAttributes,
     has_no_hidden_state,
     instance_dict,
     slot_descriptors,
 )
+from evertrace._src.jit.lifting.entered_names import FunctionAttributes
 from evertrace._src.jit.lifting.functions import Functions
 from evertrace._src.jit.lifting.generators import lift_draw, lift_generator
 from evertrace._src.jit.lifting.hooks import opaque_error

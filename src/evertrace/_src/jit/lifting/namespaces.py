@@ -10,7 +10,7 @@ import types
 
 from evertrace._src.jit.lifting import guards, values
 from evertrace._src.jit.lifting.code import is_library_module
-from evertrace._src.jit.lifting.entered import Names
+from evertrace._src.jit.lifting.entered_names import Names
 from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
 from evertrace._src.jit.lifting.impure import Intercept, depend_on_settings_of
 from evertrace._src.jit.lifting.protocols import Lifting

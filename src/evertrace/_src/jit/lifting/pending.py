@@ -23,6 +23,7 @@ from evertrace._src.jit.lifting.code import (
     is_library_function,
     kwdefaults_of,
 )
+from evertrace._src.jit.lifting.entered_names import ClassEntries, FunctionAttributes, Names
 from evertrace._src.jit.lifting.values import ABSENT
 from evertrace._src.jit.lifting.writes import APPLY, Write
 
@@ -205,8 +206,8 @@ def _of_names(entered, cook, names):
 
 
 _NAMED = {
-    kinds.Attributes: "attributes", kinds.Names: "names", kinds.ClassEntries: "class_entries",
-    kinds.FunctionAttributes: "entries",
+    kinds.Attributes: "attributes", Names: "names", ClassEntries: "class_entries",
+    FunctionAttributes: "entries",
 }  # fmt: skip
 _ONE_OR_FEW = (kinds.CellContents, kinds.Fields)
 _WHOLE = (kinds.Items, kinds.Entries, kinds.Members, kinds.Memory)
@@ -222,7 +223,7 @@ def _view(kind, write, obj):
             obj, None, next(kinds.FIELDS[c] for c in type(obj).__mro__ if c in kinds.FIELDS)
         )
     made = kind(obj, None)
-    if kind is kinds.Names:
+    if kind is Names:
         for name in (*write.recipes, *write.rest):
             made.claim(name)
     return made

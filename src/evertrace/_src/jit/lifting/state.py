@@ -26,10 +26,10 @@ from evertrace._src.jit.lifting.entered import (
     Items,
     Members,
     Memory,
-    Names,
     Position,
     instance_dict,
 )
+from evertrace._src.jit.lifting.entered_names import Names
 from evertrace._src.jit.lifting.hooks import StandIn, parts
 from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray

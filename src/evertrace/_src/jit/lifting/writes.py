@@ -21,6 +21,7 @@ from evertrace._src.jit.lifting.arraywrites import (
     share_memory,
     split,
 )
+from evertrace._src.jit.lifting.entered_names import ClassEntries, FunctionAttributes, Names
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.parts import is_changed
 from evertrace._src.jit.lifting.values import ABSENT, dict_type
@@ -341,8 +342,8 @@ def _context(entered, recorder, cook):
 
 
 DIFFERENCES: dict[type, Callable[..., list[Write]]] = {
-    kinds.Attributes: _attributes, kinds.Names: _names, kinds.ClassEntries: _class_entries,
-    kinds.FunctionAttributes: _function_attributes, kinds.Entries: _entries,
+    kinds.Attributes: _attributes, Names: _names, ClassEntries: _class_entries,
+    FunctionAttributes: _function_attributes, kinds.Entries: _entries,
     kinds.Items: _items, kinds.Members: _members, kinds.CellContents: _cell,
     kinds.ContextValue: _context, kinds.Fields: _fields, kinds.Memory: _memory,
 }  # fmt: skip
