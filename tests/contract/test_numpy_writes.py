@@ -59,6 +59,12 @@ REALS = [k for k in NUMBERS if CONTENTS[k].dtype.kind in "iuf"]
 TRACED = [k for k in NUMBERS if k != "longdouble"]
 
 
+def bits(a):
+    """Return the bytes of an array that count: a longdouble of 80 bits is padded with any."""
+    size = 10 if a.dtype == np.longdouble and np.finfo(a.dtype).nmant == 63 else a.itemsize
+    return np.frombuffer(a.tobytes(), np.uint8).reshape(-1, a.itemsize)[:, :size].tobytes()
+
+
 def agree(program, make, *args, calls=3):
     """Check that a program does to arrays what it does plainly; `make` makes one for each call."""
     jitted = ev.jit(program)
@@ -66,7 +72,7 @@ def agree(program, make, *args, calls=3):
         plain, ours = make(k), make(k)
         wanted, found = program(plain, *args), jitted(ours, *args)
         assert ours.dtype == plain.dtype
-        assert ours.tobytes() == plain.tobytes(), f"call {k}: {ours} is not {plain}"
+        assert bits(ours) == bits(plain), f"call {k}: {ours} is not {plain}"
         assert (found is ours) == (wanted is plain)
     return jitted
 
@@ -251,7 +257,7 @@ def test_what_is_written_is_exact(program, dtype):
     for k, v in enumerate([value_of(dtype)] * 2 + [value_of(dtype) * 1]):
         plain, ours, b = np.roll(contents, k), np.roll(contents, k), contents[::-1].copy()
         write(plain, v, b), jitted(ours, v, b)
-        assert ours.tobytes() == plain.tobytes(), f"call {k}: {ours} is not {plain}"
+        assert bits(ours) == bits(plain), f"call {k}: {ours} is not {plain}"
 
 
 COMPUTED = {

@@ -25,7 +25,7 @@ OWN: dict[type, frozenset[str]] = {}
 # From Python 3.14 on, the closure of what makes a class's annotations holds the namespace itself.
 OWN_TO_CLASS = frozenset({
     "__dict__", "__weakref__", "__getattribute__", "__abstractmethods__", "_abc_impl",
-    "__annotate_func__", "__annotations_cache__",
+    "__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__",
 })  # fmt: skip
 """What is in the dict of a class for CPython's sake, and hooks."""
 
