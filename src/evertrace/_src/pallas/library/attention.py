@@ -21,7 +21,7 @@ from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.padding import pad
 from evertrace._src.pallas.call import pallas_call
 from evertrace._src.pallas.functions import program_id
-from evertrace._src.pallas.library.rows import as_floats
+from evertrace._src.pallas.library.arguments import as_floats, shape_error
 from evertrace._src.pallas.specs import BlockSpec
 from evertrace._src.support import set_module
 
@@ -264,7 +264,7 @@ def flash_attention(
     q, k, v = [as_floats("flash_attention", x, 2) for x in (q, k, v)]
     fits = q.shape[-1] == k.shape[-1] and k.shape[-2] == v.shape[-2]
     if not fits or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
-        raise _shape_error("flash_attention", q, k, v)
+        raise shape_error("flash_attention", q, k, v)
     if window is not None and window < 1:
         raise errors.user_error(
             ValueError,
@@ -289,16 +289,6 @@ def _padded(x, block):
     *lead, n, width = x.shape
     flat = x.reshape(math.prod(lead), n, width)
     return pad(flat, ((0, 0), (0, -n % block), (0, 0))) if n % block else flat
-
-
-def _shape_error(name, *arrays):
-    shapes = ", ".join([str(tuple(x.shape)) for x in arrays])
-    return errors.user_error(
-        ValueError,
-        f"{name}: the shapes {shapes} do not fit.",
-        fix="see its docstring for the shapes of its arguments.",
-        anchor="kernel-specs",
-    )
 
 
 def _paged_kernel(scale, size, q_ref, k_ref, v_ref, table_ref, length_ref, o_ref):
@@ -365,10 +355,10 @@ def paged_attention(
     k, v, lengths, tables = [as_array(x, name) for x in (k_pages, v_pages, lengths, tables)]
     ranks = [x.ndim for x in (q, k, v, lengths, tables)]
     if ranks != [3, 4, 4, 1, 2] or k.shape[:3] != v.shape[:3] or k.shape[2:] != q.shape[1:]:
-        raise _shape_error(name, q, k, v, lengths, tables)
+        raise shape_error(name, q, k, v, lengths, tables)
     batch, heads, width = q.shape
     if lengths.shape[0] != batch or tables.shape[0] != batch:
-        raise _shape_error(name, q, k, v, lengths, tables)
+        raise shape_error(name, q, k, v, lengths, tables)
     size = k.shape[1]
     factor = 1 / math.sqrt(width) if scale is None else scale
     whole: Any = BlockSpec()

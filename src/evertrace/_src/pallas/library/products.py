@@ -20,7 +20,7 @@ from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.padding import pad
 from evertrace._src.pallas.call import pallas_call
 from evertrace._src.pallas.functions import program_id, when
-from evertrace._src.pallas.library.rows import as_floats
+from evertrace._src.pallas.library.arguments import as_floats, as_integers, shape_error
 from evertrace._src.pallas.named import kernel
 from evertrace._src.pallas.specs import BlockSpec
 from evertrace._src.support import set_module
@@ -236,36 +236,14 @@ def cross_entropy(
     """
     h = as_floats("cross_entropy", hidden, 2)
     w = as_floats("cross_entropy", weights, 2)
-    labels = _integers("cross_entropy", labels)
+    labels = as_integers("cross_entropy", labels)
     if h.ndim != 2 or w.ndim != 2 or h.shape[1] != w.shape[0] or labels.shape != h.shape[:1]:
-        raise _shape_error("cross_entropy", h, w, labels)
+        raise shape_error("cross_entropy", h, w, labels)
     (n, _), count = h.shape, w.shape[1]
     rows, block = max(1, min(block_rows, n)), max(1, min(block_words, count))
     h, labels = pad(h, ((0, -n % rows), (0, 0))), pad(labels, (0, -n % rows))
     w = pad(w, ((0, 0), (0, -count % block)))
     return _losses((rows, block, count), h, w, labels)[:n]
-
-
-def _integers(name, x):
-    x = as_array(x, name)
-    if x.dtype.kind not in "iu":
-        raise errors.user_error(
-            TypeError,
-            f"{name}: takes integers, got {x.aval.str_short()}.",
-            fix="convert them by `x.astype(int)`.",
-            anchor="kernel-specs",
-        )
-    return x
-
-
-def _shape_error(name, *arrays):
-    shapes = ", ".join([str(tuple(x.shape)) for x in arrays])
-    return errors.user_error(
-        ValueError,
-        f"{name}: the shapes {shapes} do not fit.",
-        fix="see its docstring for the shapes of its arguments.",
-        anchor="kernel-specs",
-    )
 
 
 # ------------------------------------------------------------------------ segments
@@ -299,9 +277,9 @@ def segment_sum(
              [5.],
              [0.]], dtype=float32)
     """
-    values, segments = as_floats("segment_sum", values, 2), _integers("segment_sum", segments)
+    values, segments = as_floats("segment_sum", values, 2), as_integers("segment_sum", segments)
     if values.ndim != 2 or segments.shape != values.shape[:1]:
-        raise _shape_error("segment_sum", values, segments)
+        raise shape_error("segment_sum", values, segments)
     n, width = values.shape
     if not n:
         return creation.zeros((num_segments, width), values.dtype)
@@ -360,7 +338,7 @@ def n_body(
     """
     x, masses = as_floats("n_body", positions, 2), as_floats("n_body", masses)
     if x.ndim != 2 or x.shape[1] != 3 or masses.shape != x.shape[:1]:
-        raise _shape_error("n_body", x, masses)
+        raise shape_error("n_body", x, masses)
     n = x.shape[0]
     rows = max(1, min(block, n))
 

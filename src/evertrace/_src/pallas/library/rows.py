@@ -12,24 +12,11 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, joining, ufuncs
+from evertrace._src.pallas.library.arguments import as_floats
 from evertrace._src.pallas.named import Kernel, kernel
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.kernels")
-
-
-def as_floats(name, x, least_ndim=1):
-    """Return an argument as an array of floats of at least some rank."""
-    x = as_array(x, name)
-    if x.ndim < least_ndim or x.dtype.kind != "f":
-        raise errors.user_error(
-            TypeError,
-            f"{name}: takes floating point arrays of rank {least_ndim} and more, got "
-            f"{x.aval.str_short()}.",
-            fix="convert it by `x.astype('float32')`, or add dimensions.",
-            anchor="kernel-specs",
-        )
-    return x
 
 
 def on_rows(run, x, *others, block) -> Any:

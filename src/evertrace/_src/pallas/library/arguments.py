@@ -1,0 +1,42 @@
+"""What the library's kernels take: arrays of a kind, whose shapes go together."""
+
+from evertrace._src import errors
+from evertrace._src.arrays.interop import as_array
+
+
+def as_floats(name, x, least_ndim=1):
+    """Return an argument as an array of floats of at least some rank."""
+    x = as_array(x, name)
+    if x.ndim < least_ndim or x.dtype.kind != "f":
+        raise errors.user_error(
+            TypeError,
+            f"{name}: takes floating point arrays of rank {least_ndim} and more, got "
+            f"{x.aval.str_short()}.",
+            fix="convert it by `x.astype('float32')`, or add dimensions.",
+            anchor="kernel-specs",
+        )
+    return x
+
+
+def as_integers(name, x):
+    """Return an argument as an array of integers."""
+    x = as_array(x, name)
+    if x.dtype.kind not in "iu":
+        raise errors.user_error(
+            TypeError,
+            f"{name}: takes integers, got {x.aval.str_short()}.",
+            fix="convert them by `x.astype(int)`.",
+            anchor="kernel-specs",
+        )
+    return x
+
+
+def shape_error(name, *arrays):
+    """Return the error of arguments whose shapes do not go together."""
+    shapes = ", ".join([str(tuple(x.shape)) for x in arrays])
+    return errors.user_error(
+        ValueError,
+        f"{name}: the shapes {shapes} do not fit.",
+        fix="see its docstring for the shapes of its arguments.",
+        anchor="kernel-specs",
+    )
