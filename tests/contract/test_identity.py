@@ -8,6 +8,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import lax
 from tests.contract.compare import Record, X, case, module
 
 pytestmark = pytest.mark.engine
@@ -517,3 +518,25 @@ def test_the_returned_dict_of_an_object_that_a_call_makes_is_its_own():
 
     for call in (f, ev.jit(f), ev.jit(f)):
         assert call(1.0) is vars(Model.box)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda n, w: lax.fori_loop(0, n, lambda _, z: z + 1, w),
+        lambda n, w: lax.fori_loop(0, 3, lambda _, z: z, w),
+        lambda n, w: lax.while_loop(lambda z: z[0] > 100, lambda z: z + 1, w),
+        lambda n, w: lax.scan(lambda c, _: (c, None), w, length=2)[0],
+        lambda n, w: lax.cond(n < 5, lambda x: x, lambda x: x + 1, w),
+        lambda n, w: lax.cond(jnp.array(n < 5), lambda: w, lambda: w + 1),
+        lambda n, w: lax.switch(n, [lambda x: x, lambda x: x + 1], w),
+        lambda n, w: ev.checkpoint(lambda x: x)(w),
+    ],
+    ids=["fori_loop", "carried", "while_loop", "scan", "cond", "captured", "switch", "checkpoint"],
+)
+def test_what_a_loop_or_branch_gives_is_no_operand(run):
+    """How often a loop turns is known when it runs, so what it gives is new, traced or not."""
+    s = Record(n=0, w=jnp.ones(2))
+    for f in (run, ev.jit(run)):
+        assert f(s.n, s.w) is not s.w
+        assert f(jnp.array(s.n), s.w) is not s.w

@@ -4,6 +4,7 @@ A body's captured values become its first inputs (see `staging.stage`), so every
 that its bodies read. Jaxprs derived from bodies are cached on the bodies.
 """
 
+import functools
 from typing import NamedTuple
 
 from evertrace._src import tree
@@ -11,7 +12,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.jaxpr import Jaxpr, Literal, Var
 from evertrace._src.core.tracer import EVAL, state
-from evertrace._src.ops.convert import convert
+from evertrace._src.ops.convert import convert, copy_p
 from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import broadcast_in_dim_p, move_batch_dim, zeros
 from evertrace._src.transforms.staging import Stage, inline, restage, stage
@@ -69,6 +70,29 @@ def as_type(x, aval):
 def as_arrays(outs):
     """Return results as users get them: literals become arrays."""
     return [as_array(x) if type(x) is Literal else x for x in outs]
+
+
+def without_operands(run):
+    """Have a function that runs a primitive on values return none of its operands.
+
+    A program cannot: which branch is taken, and how often a loop turns, is known when it runs, and
+    what it gives is new. So it is here, or what a caller keeps would be another object under `jit`.
+    """
+
+    @functools.wraps(run)
+    def wrapped(*args, **params):
+        copies, ids = {}, set(map(id, args))
+        return [_copied(x, copies) if id(x) in ids else x for x in run(*args, **params)]
+
+    return wrapped
+
+
+def _copied(x, copies):
+    if type(x) is not Array:
+        return x
+    if id(x) not in copies:
+        copies[id(x)] = copy_p.bind(x)
+    return copies[id(x)]
 
 
 def share_results(outs, *rows):

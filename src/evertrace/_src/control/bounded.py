@@ -18,7 +18,7 @@ import functools
 
 import numpy as np
 
-from evertrace._src.control.bodies import memo, select_examples
+from evertrace._src.control.bodies import memo, select_examples, without_operands
 from evertrace._src.control.call import jit_p
 from evertrace._src.control.checkpoint import remat_p
 from evertrace._src.control.cond import bind_cond
@@ -222,7 +222,7 @@ bounded_while_p = Primitive(
     cache_types=False,
     abstract=lambda *avals, body_jaxpr, **_: body_jaxpr.out_avals,
     effects=lambda *, cond_jaxpr, body_jaxpr, **_: cond_jaxpr.effects | body_jaxpr.effects,
-    eager=_eager,
+    eager=without_operands(_eager),
     jvp_call=_jvp,
     linearize=_linearize,
     batch_call=_batch,

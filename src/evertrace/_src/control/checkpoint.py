@@ -12,7 +12,14 @@ from typing import Any
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
-from evertrace._src.control.bodies import as_arrays, batch_first, memo, share_results, stage_body
+from evertrace._src.control.bodies import (
+    as_arrays,
+    batch_first,
+    memo,
+    share_results,
+    stage_body,
+    without_operands,
+)
 from evertrace._src.control.call import call, split_tangents
 from evertrace._src.control.lifted import RunState
 from evertrace._src.control.policies import (
@@ -228,7 +235,7 @@ remat_p: Primitive = Primitive(
     cache_types=False,
     abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
-    eager=_remat_eager,
+    eager=without_operands(_remat_eager),
     jvp_call=_remat_jvp,
     linearize=_remat_linearize,
     transpose=_remat_transpose,

@@ -13,7 +13,7 @@ from typing import Any
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import call
-from evertrace._src.control.bodies import as_arrays, stage_body
+from evertrace._src.control.bodies import as_arrays, stage_body, without_operands
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive, undefined
@@ -96,7 +96,7 @@ composite_p = Primitive(
     cache_types=False,
     abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
-    eager=lambda *args, jaxpr, **_: inline(jaxpr.jaxpr, *args),
+    eager=without_operands(lambda *args, jaxpr, **_: inline(jaxpr.jaxpr, *args)),
     jvp_call=_as_call(call.jit_p.jvp_call),
     linearize=_as_call(call.jit_p.linearize),
     batch_call=_as_call(call.jit_p.batch_call),

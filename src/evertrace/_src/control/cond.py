@@ -12,6 +12,7 @@ from evertrace._src.control.bodies import (
     union,
     unused,
     with_zeros,
+    without_operands,
 )
 from evertrace._src.control.call import split_tangents
 from evertrace._src.core import engine
@@ -202,7 +203,7 @@ cond_p: Primitive = Primitive(
     cache_types=False,
     abstract=lambda index, *avals, branches: branches[0].out_avals,
     effects=lambda *, branches: NO_EFFECTS.union(*[b.effects for b in branches]),
-    eager=_cond_eager,
+    eager=without_operands(_cond_eager),
     jvp_call=_cond_jvp,
     linearize=_cond_linearize,
     transpose=_cond_transpose,

@@ -5,7 +5,7 @@ with the two directions exchanged, so any order of derivatives works.
 """
 
 from evertrace._src import errors
-from evertrace._src.control.bodies import take
+from evertrace._src.control.bodies import take, without_operands
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.elementwise import add_any, neg_p
@@ -122,7 +122,7 @@ linear_call_p = Primitive(
     cache_types=False,
     abstract=lambda *avals, fun, **_: fun.out_avals,
     effects=lambda *, fun, **_: fun.effects,
-    eager=_call_eager,
+    eager=without_operands(_call_eager),
     jvp_call=_call_jvp,
     linearize=_call_jvp,
     transpose=_call_transpose,
@@ -233,7 +233,7 @@ linear_solve_p: Primitive = Primitive(
     cache_types=False,
     abstract=lambda *avals, solve, **_: solve.out_avals,
     effects=lambda *, solve, **_: solve.effects,
-    eager=_solve_eager,
+    eager=without_operands(_solve_eager),
     jvp_call=_solve_jvp,
     linearize=_solve_jvp,
     transpose=_solve_transpose,

@@ -6,7 +6,14 @@ the carry by tangents; reverse mode is refused. See `bounded` for loops with a g
 """
 
 from evertrace._src import errors
-from evertrace._src.control.bodies import batch_first, memo, select_examples, take, unused
+from evertrace._src.control.bodies import (
+    batch_first,
+    memo,
+    select_examples,
+    take,
+    unused,
+    without_operands,
+)
 from evertrace._src.control.call import split_tangents
 from evertrace._src.control.eager import cost, interpreting, may_interpret, on_host, run_compiled
 from evertrace._src.core import engine
@@ -209,7 +216,7 @@ while_p: Primitive = Primitive(
     effects=lambda *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts: (
         cond_jaxpr.effects | body_jaxpr.effects
     ),
-    eager=_while_eager,
+    eager=without_operands(_while_eager),
     jvp_call=while_jvp,
     linearize=_while_linearize,
     transpose=_while_transpose,

@@ -21,7 +21,7 @@ import numpy as np
 
 from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array, from_host
-from evertrace._src.control.bodies import memo, take
+from evertrace._src.control.bodies import memo, take, without_operands
 from evertrace._src.control.call import split_tangents
 from evertrace._src.core import engine
 from evertrace._src.core.aval import is_inexact
@@ -529,7 +529,7 @@ scan_p: Primitive = Primitive(
     cache_types=False,
     abstract=_scan_abstract,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
-    eager=_scan_eager,
+    eager=without_operands(_scan_eager),
     jvp_call=_scan_jvp,
     linearize=_scan_linearize,
     transpose=_scan_transpose,
