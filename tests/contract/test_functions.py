@@ -539,3 +539,39 @@ def test_another_dict_of_a_function(jit):
     step = jit(step)
     for _ in range(3):
         yield step(X), vars(g), first, vars(g) is first
+
+
+@case(traces=2)
+def test_a_partial_of_a_partial_is_made_flat(jit):
+    """Python takes one apart that has no attributes, and asking for them gives it a dict."""
+
+    def affine(k, x, y):
+        return k * x + y
+
+    s = Record(f=functools.partial(affine, 2.0), made=None)
+
+    def step(x):
+        s.made = functools.partial(s.f, x)
+        return s.made(1.0)
+
+    step = jit(step)
+    for k in (2.0, 3.0):
+        s.f = functools.partial(affine, k)
+        yield step(X), s.made.func is affine, s.made.args
+        yield functools.partial(s.f, 1.0).func is affine  # the call has left it as it was
+    s.f.name = "two"
+    yield step(X), s.made.func is s.f, s.made.args
+    yield step(X), s.made.func is s.f, s.made.args
+
+
+@case(at_most=3)
+def test_attribute_that_a_call_gives_a_partial_first(jit):
+    pf = functools.partial(jnp.add)
+
+    def step(x):
+        pf.last = x
+        return pf(x, 1.0)
+
+    step = jit(step)
+    for k in (1.0, 2.0, 3.0):
+        yield step(X * k), vars(pf), functools.partial(pf, 1.0).func is pf

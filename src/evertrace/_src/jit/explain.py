@@ -353,7 +353,7 @@ class _Recipes:
         """Return a write as the statements that would do it."""
         name, kind, made = write.name, write.kind, write.recipes
         if kind in _NAMED:
-            prefix = name + "." if kind in ("attributes", "class_entries") else ""
+            prefix = name + "." if kind in ("attributes", "class_entries", "partial") else ""
             gone = [k for k in write.rest if k not in made]
             return [f"del {prefix}{k}" for k in gone] + [
                 f"{prefix}{k} = {self.of(v)}" for k, v in made.items()
@@ -386,7 +386,7 @@ class _Recipes:
         return f"{word(effect.fn)}({shortened(', '.join(args))})"
 
 
-_NAMED = ("attributes", "names", "entries", "class_entries")
+_NAMED = ("attributes", "names", "entries", "class_entries", "partial")
 _STATEMENTS = {
     "extend": "{} extended by {}",
     "items": "{}: its last items become [{}]",

@@ -8,6 +8,7 @@ writes without running user code, so that state can be compared, rewound and put
 import array
 import collections
 import contextlib
+import functools
 import types
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from evertrace._src import errors
 from evertrace._src.extension import native
 from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.hooks import left_alone
-from evertrace._src.jit.lifting.parts import position_of
+from evertrace._src.jit.lifting.parts import own_dict, position_of
 from evertrace._src.jit.lifting.values import (
     ABSENT,
     dict_type,
@@ -139,7 +140,9 @@ def has_no_hidden_state(cls):
 
 
 def instance_dict(obj):
-    """Return the instance's dict, or None, without running user code."""
+    """Return the instance's dict, or None, without running user code, and without making one."""
+    if type(obj) is functools.partial:
+        return own_dict(obj)
     try:
         found = namespace_of(obj)
     except AttributeError:

@@ -9,6 +9,7 @@ import operator
 
 from evertrace._src.jit.lifting.entered import Entered, InDict, name_of_attribute, replace_entries
 from evertrace._src.jit.lifting.guards import viewed
+from evertrace._src.jit.lifting.parts import held_by, own_dict
 from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_CLASS, OWN_TO_MODULE
 
 
@@ -139,6 +140,35 @@ class FunctionAttributes(InDict):
     def place_one(self, name, value):
         """Put one lifted attribute in place."""
         self.placed[name] = self.namespace[name] = value
+
+
+class PartialAttributes(InDict):
+    """The attributes that a user has set on a `functools.partial`, which may have no dict yet."""
+
+    __slots__ = ()
+
+    def contents(self):
+        """Return the attributes."""
+        return dict(own_dict(self.obj) or {})
+
+    def is_replaced(self):
+        """Whether another dict holds the attributes now: `__dict__` was assigned."""
+        return self.namespace is not None and super().is_replaced()
+
+    def put(self, contents):
+        """Set all attributes."""
+        if contents or own_dict(self.obj):
+            replace_entries(self.obj.__dict__, contents)
+
+    def place_one(self, name, value):
+        """Put one lifted attribute in place."""
+        self.placed[name] = self.namespace[name] = value
+
+    def restore(self):
+        """Put back the dict, or that there is none, and all attributes."""
+        if own_dict(self.obj) is not self.namespace:
+            self.obj.__setstate__((*held_by(self.obj), self.namespace))
+        self.put(self.entry)
 
 
 class ClassEntries(Ordered):

@@ -19,7 +19,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.extension import native
 from evertrace._src.jit.lifting.code import code_of, defaults_of, kwdefaults_of
-from evertrace._src.jit.lifting.parts import layout, parts_of
+from evertrace._src.jit.lifting.parts import layout, own_dict, parts_of
 from evertrace._src.jit.lifting.values import (
     ABSENT,
     DATA,
@@ -174,6 +174,10 @@ def _step_parts(value, key):
     return parts_of(value)
 
 
+def _step_own_dict(partial, key):
+    return own_dict(partial)
+
+
 def _step_child(obj, key):
     flatten, i = key
     return flatten(obj)[0][i]
@@ -192,7 +196,8 @@ STEPS = {
     "deref": _step_deref, "viewed": _step_viewed, "context": _step_context,
     "class_entry": _step_class_entry, "constant": _step_constant,
     "asarray": _step_asarray, "child": _step_child, "aux": _step_aux, "environ": _step_environ,
-    "mapping": _step_mapping, "parts": _step_parts, "locked": _step_locked, "plain": _step_plain,
+    "mapping": _step_mapping, "parts": _step_parts, "own_dict": _step_own_dict,
+    "locked": _step_locked, "plain": _step_plain,
     "abc_token": _step_abc_token,
     "subclasses": _step_subclasses, "class_names": _step_names, "module_names": _step_module_names,
 }  # fmt: skip

@@ -45,7 +45,7 @@ from evertrace._src.jit.lifting.entered import (
     instance_dict,
     slot_descriptors,
 )
-from evertrace._src.jit.lifting.entered_names import FunctionAttributes
+from evertrace._src.jit.lifting.entered_names import PartialAttributes
 from evertrace._src.jit.lifting.functions import Functions
 from evertrace._src.jit.lifting.generators import lift_draw, lift_generator
 from evertrace._src.jit.lifting.hooks import opaque_error
@@ -67,7 +67,14 @@ from evertrace._src.jit.lifting.leaves import (
 )
 from evertrace._src.jit.lifting.namespaces import Namespaces
 from evertrace._src.jit.lifting.objects import Objects, class_check
-from evertrace._src.jit.lifting.parts import HELD, held_by, is_structure, parts_of
+from evertrace._src.jit.lifting.parts import (
+    HELD,
+    held_by,
+    is_structure,
+    make_partial,
+    own_dict,
+    parts_of,
+)
 from evertrace._src.jit.lifting.recorder import Recorder
 from evertrace._src.jit.lifting.spaces import Spaces
 from evertrace._src.jit.lifting.uses import Use
@@ -225,7 +232,7 @@ def _lift_partial(lifter, value, node):
     ):
         made = value
     else:
-        made = functools.partial(fun, *args, **keywords)
+        made = make_partial(fun, args, dict(keywords), None)
     rec.identity.remember(value, made, node)
     rec.effects.partials.append((made, node, held_by(made)))
     _lift_attributes_of_partial(lifter, value, made, node)
@@ -235,18 +242,22 @@ def _lift_partial(lifter, value, node):
 def _lift_attributes_of_partial(lifter, value, made, node):
     """Lift what a user has set on a partial, in place or on the one that stands for it."""
     rec = lifter.recorder
-    attributes = dict(instance_dict(value) or {})
-    at = rec.graph.node(node, "vars", None, f"{node.name}.__dict__")
-    at.check, at.want = "keys", (dict, tuple(attributes))
+    attributes, name = own_dict(value), f"{node.name}.__dict__"
+    if attributes is None:
+        attributes = {}
+        at = rec.graph.node(node, "own_dict", None, name, "identity", None)
+    else:
+        at = rec.graph.node(node, "own_dict", None, name, "keys", (dict, tuple(attributes)))
     lifted = {
         k: lifter.lift(x, rec.graph.node(at, "key", k, f"{node.name}.{k}"))
         for k, x in attributes.items()
     }
     if made is not value:
-        guards.namespace_of(made).update(lifted)
+        if at.check == "keys":
+            guards.namespace_of(made).update(lifted)
         rec.effects.copies.append((made, node, lifted))
     elif id(value) not in rec.identity.by_id:
-        rec.identity.enter(FunctionAttributes(value, at)).place(lifted)
+        rec.identity.enter(PartialAttributes(value, node)).place(lifted)
 
 
 def _lift_parts(lifter, value, node):

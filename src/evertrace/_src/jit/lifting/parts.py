@@ -134,14 +134,23 @@ def is_changed(partial, held):
     return any(a is not b for a, b in zip(held_by(partial), held, strict=True))
 
 
-def _take_partial(value):
-    return *held_by(value), vars(value)
+def own_dict(partial):
+    """Return the attributes of a `functools.partial`, None if it has no dict for them.
+
+    Who asks it for its `__dict__` gives it one, and a partial of it is then no longer made flat.
+    """
+    return partial.__reduce__()[2][-1]
 
 
-def _make_partial(fun, args, keywords, attributes):
-    made = functools.partial(fun, *args, **keywords)
-    made.__dict__ = attributes  # a cycle may go through it
+def make_partial(fun, args, keywords, attributes):
+    """Make a `functools.partial` that holds just this: its constructor may take `fun` apart."""
+    made = functools.partial(fun)
+    made.__setstate__((fun, args, keywords, attributes))
     return made
+
+
+def _take_partial(value):
+    return *held_by(value), own_dict(value)
 
 
 def _take_cached(value):
@@ -255,7 +264,7 @@ MADE: dict[type, Kind] = {
     memoryview: Kind(_take_memoryview, memoryview),
     types.BuiltinMethodType: Kind(_take_builtin, getattr),
     types.MethodWrapperType: Kind(_take_builtin, getattr),
-    functools.partial: Kind(_take_partial, _make_partial),
+    functools.partial: Kind(_take_partial, make_partial),
     type(functools.lru_cache(int)): Kind(_take_cached, _make_cached),
     object: Kind(lambda value: (), object),
     type(threading.Lock()): Kind(_take_lock, threading.Lock),

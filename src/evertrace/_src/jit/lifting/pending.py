@@ -23,7 +23,12 @@ from evertrace._src.jit.lifting.code import (
     is_library_function,
     kwdefaults_of,
 )
-from evertrace._src.jit.lifting.entered_names import ClassEntries, FunctionAttributes, Names
+from evertrace._src.jit.lifting.entered_names import (
+    ClassEntries,
+    FunctionAttributes,
+    Names,
+    PartialAttributes,
+)
 from evertrace._src.jit.lifting.values import ABSENT
 from evertrace._src.jit.lifting.writes import APPLY, Write
 
@@ -207,7 +212,7 @@ def _of_names(entered, cook, names):
 
 _NAMED = {
     kinds.Attributes: "attributes", Names: "names", ClassEntries: "class_entries",
-    FunctionAttributes: "entries",
+    FunctionAttributes: "entries", PartialAttributes: "partial",
 }  # fmt: skip
 _ONE_OR_FEW = (kinds.CellContents, kinds.Fields)
 _WHOLE = (kinds.Items, kinds.Entries, kinds.Members, kinds.Memory)

@@ -31,7 +31,7 @@ from evertrace._src.jit.lifting.host import late_error
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.inputs import Inputs
-from evertrace._src.jit.lifting.parts import is_changed
+from evertrace._src.jit.lifting.parts import is_changed, own_dict
 from evertrace._src.jit.lifting.questions import Questions
 from evertrace._src.jit.lifting.recipes import number_as_array
 from evertrace._src.jit.lifting.values import ABSENT
@@ -242,7 +242,7 @@ class Recorder:
             entered.restore()
         for partial, _, held in self.effects.partials:
             if is_changed(partial, held):
-                partial.__setstate__((*held, vars(partial)))
+                partial.__setstate__((*held, own_dict(partial)))
         for array in (*self.effects.arrays, *self.effects.drawn):
             array.closed = True
 

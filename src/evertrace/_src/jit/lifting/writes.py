@@ -21,7 +21,12 @@ from evertrace._src.jit.lifting.arraywrites import (
     share_memory,
     split,
 )
-from evertrace._src.jit.lifting.entered_names import ClassEntries, FunctionAttributes, Names
+from evertrace._src.jit.lifting.entered_names import (
+    ClassEntries,
+    FunctionAttributes,
+    Names,
+    PartialAttributes,
+)
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.parts import is_changed
 from evertrace._src.jit.lifting.values import ABSENT, dict_type
@@ -116,7 +121,7 @@ def write_to_array(array, node, cook):
 def _check_unwritable(recorder):
     """Raise where something was changed whose changes cannot be results."""
     for made, node, attributes in recorder.effects.copies:
-        now = vars(made)
+        now = kinds.instance_dict(made) or {}
         if list(now) != list(attributes) or any(now[k] is not x for k, x in attributes.items()):
             raise _copy_error(node, "an attribute")
     for made, node, held in recorder.effects.partials:
@@ -276,6 +281,13 @@ def _function_attributes(entered, recorder, cook):
     return [*writes, *_replaced(entered, node.parent, cook)] if entered.is_replaced() else writes
 
 
+def _partial_attributes(entered, recorder, cook):
+    now, placed = entered.contents(), entered.placed
+    if entered.is_replaced():
+        return _replaced(entered, entered.node, cook)
+    return _mapping(entered.node, cook, now, placed, "partial")
+
+
 def _entries(entered, recorder, cook):
     now, placed, node = entered.contents(), entered.placed, entered.node
     gone = [k for k in placed if k not in now]
@@ -343,7 +355,8 @@ def _context(entered, recorder, cook):
 
 DIFFERENCES: dict[type, Callable[..., list[Write]]] = {
     kinds.Attributes: _attributes, Names: _names, ClassEntries: _class_entries,
-    FunctionAttributes: _function_attributes, kinds.Entries: _entries,
+    FunctionAttributes: _function_attributes, PartialAttributes: _partial_attributes,
+    kinds.Entries: _entries,
     kinds.Items: _items, kinds.Members: _members, kinds.CellContents: _cell,
     kinds.ContextValue: _context, kinds.Fields: _fields, kinds.Memory: _memory,
 }  # fmt: skip
@@ -373,6 +386,10 @@ def _apply_names(namespace, made, gone):
     for name in gone:
         namespace.pop(name, None)
     namespace.update(made)
+
+
+def _apply_partial(partial, made, gone):
+    _apply_names(vars(partial), made, gone)
 
 
 def _apply_class_entries(cls, made, gone):
@@ -461,8 +478,8 @@ def _apply_namespace(obj, made, rest):
 
 APPLY: dict[str, Callable[[Any, Any, Any], None]] = {
     "attributes": _apply_attributes, "names": _apply_names, "entries": _apply_names,
-    "class_entries": _apply_class_entries, "dict": _apply_dict, "extend": _apply_extend,
-    "around": _apply_around,
+    "class_entries": _apply_class_entries, "partial": _apply_partial, "dict": _apply_dict,
+    "extend": _apply_extend, "around": _apply_around,
     "items": _apply_items, "set": _apply_set, "cell": _apply_cell, "ndarray": replay,
     "class": _apply_class, "fields": _apply_fields, "memory": _apply_memory,
     "namespace": _apply_namespace,
