@@ -185,7 +185,7 @@ def user_warning(
 def _place(src: source.Source, stack: Iterable[str]) -> str:
     """Return ``file:line in function, called from transforms:  source line``."""
     file, line, function, text = source.describe(src)
-    place = f"{file}:{line} in {function}"
+    place = f"{source.at(file, line)} in {function}"
     if callers := ", ".join(stack):
         place += f", called from {callers}"
     return f"{place}:  {text}" if text else place

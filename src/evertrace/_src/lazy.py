@@ -81,7 +81,11 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         else:
             end = text.find(f" as {name}\n")
             if end < 0:
-                raise Absent(package, name)
+                try:
+                    raise Absent(package, name)
+                except Absent as error:
+                    error.__traceback__ = None  # of this function, which no user has to see
+                    raise
             _, source, _, original = text[text.rfind("\n", 0, end) : end].split()
             if source == ".":
                 return load(f"{package}.{name}")

@@ -130,7 +130,7 @@ def line_of(src: Source) -> int:
 def format(src: Source) -> str:
     """Return `src` as one line, e.g. ``train.py:41 in loss:  y = h + bias``."""
     file, line, function, text = describe(src)
-    place = f"{file}:{line} in {function}"
+    place = f"{at(file, line)} in {function}"
     return f"{place}:  {text}" if text else place
 
 
@@ -189,8 +189,30 @@ def _line_number(code: CodeType, lasti: int) -> int:
     return code.co_firstlineno if line is None else line
 
 
+def at(file: str, line: int) -> str:
+    """Return a line of a file that `describe` or `cell_of` has named, in words."""
+    return f"{file}, line {line}" if file.startswith(_CELL) else f"{file}:{line}"
+
+
+def cell_of(filename: str) -> str:
+    """Return ``Cell In[5]`` for the code of a notebook's cell, as IPython calls it; else ""."""
+    shell = sys.modules.get("IPython")
+    if shell is None:
+        return ""
+    try:
+        found = shell.get_ipython().compile.format_code_name(filename)
+    except Exception:  # no notebook, or another version's
+        return ""
+    return "" if found is None else " ".join(found)
+
+
+_CELL = "Cell In["
+
+
 def _short_path(filename: str) -> str:
     """Return `filename` relative to the working directory where that is shorter."""
+    if cell := cell_of(filename):
+        return cell
     if filename.startswith("<"):
         return filename
     try:

@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from evertrace._src import doors, dtypes, errors, native
+from evertrace._src import doors, dtypes, errors, markup, native
 from evertrace._src.core import engine, transfers
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.formats import Format, row_major
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.operators import Operators
 from evertrace._src.core.placement import SingleDeviceSharding, shared
+from evertrace._src.lazy import LazyModule
 
 if TYPE_CHECKING:
     from evertrace._src.arrays.members import Fields, Members
 else:
     Fields, Members = native.ArrayBase, Operators
+
+picture: Any = LazyModule("evertrace._src.arrays.picture")
 
 _INNER = ("as_literal", "buffer", "host")
 
@@ -211,6 +214,8 @@ class Array(Fields, Members, metaclass=_ArrayType):
         if self.size == 0 and self.ndim != 1:
             body = f"[], shape={self.shape}"
         return f"Array({body}{suffix}"
+
+    _repr_html_ = markup.guarded(lambda self: picture.page(self))
 
     def __str__(self) -> str:
         return repr(self) if isinstance(self.aval.dtype, dtypes.ExtendedDType) else str(self.host())

@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, markup
 from evertrace._src.core import pretty, source_infos
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.doors import door
+from evertrace._src.lazy import LazyModule
+
+jaxpr_html: Any = LazyModule("evertrace._src.core.jaxpr_html")
 
 
 class Var(Tracer):
@@ -267,6 +270,7 @@ class Jaxpr:
         return pretty.jaxpr_text(self)
 
     __str__ = __repr__
+    _repr_html_ = markup.guarded(lambda self: jaxpr_html.page(self))
 
 
 @door
@@ -310,6 +314,7 @@ class ClosedJaxpr:
         return pretty.jaxpr_text(self.jaxpr)
 
     __str__ = __repr__
+    _repr_html_ = markup.guarded(lambda self: jaxpr_html.page(self.jaxpr))
 
 
 def eval_jaxpr(jaxpr, consts, *args):

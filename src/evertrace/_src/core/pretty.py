@@ -214,7 +214,7 @@ def _inner_jaxprs(params):
 
 
 def _jaxpr_doc(jaxpr, names, note):
-    used = _used(jaxpr)
+    used = used_ids(jaxpr)
     consts = [_binder(names(v), v) for v in jaxpr.constvars]
     inputs = [_binder(names(v), v) for v in jaxpr.invars]
     eqns = [_eqn_doc(e, names, note, used) for e in jaxpr.eqns]
@@ -233,7 +233,8 @@ def _binder(name, var):
     return f"{name}:{var.aval.str_short()}"
 
 
-def _used(jaxpr):
+def used_ids(jaxpr):
+    """Return the ids of the variables that a jaxpr reads or returns."""
     used = {id(v) for v in jaxpr.outvars}
     for eqn in jaxpr.eqns:
         used.update(map(id, eqn.invars))
@@ -244,7 +245,7 @@ def _eqn_doc(eqn, names, note, used):
     for var in eqn.outvars:
         if id(var) not in used:
             names.names[id(var)] = "_"
-    inner = _callee_names(eqn, names) if eqn.primitive.is_call else None
+    inner = callee_names(eqn, names) if eqn.primitive.is_call else None
     outs = [_binder(names(v), v) for v in eqn.outvars]
     operands = [names(v) if is_var(v) else literal(v) for v in eqn.invars]
     params = [_param_doc(k, v, inner or names, note) for k, v in shown_params(eqn)]
@@ -307,7 +308,7 @@ def param_text(value):
     return str(value)
 
 
-def _callee_names(eqn, names):
+def callee_names(eqn, names):
     """Return names for the body of a plain call: its variables are called as its operands are."""
     inner = Names(names)
     jaxpr = eqn.params["jaxpr"].jaxpr

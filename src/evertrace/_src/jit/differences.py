@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import config, dtypes
+from evertrace._src import config, dtypes, source
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting.guards import dispatch_of
@@ -154,7 +154,8 @@ def _place_of_code(want):
     code = want()
     if code is None:
         return "a function that is gone"
-    return f"function, {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+    file = source.cell_of(code.co_filename) or os.path.basename(code.co_filename)
+    return f"function, {source.at(file, code.co_firstlineno)}"
 
 
 _EXPECTED = {

@@ -8,7 +8,7 @@ write-backs, effects, result, times. Why a variant was traced was found when it 
 import dataclasses
 import sys
 
-from evertrace._src import config, errors, source
+from evertrace._src import config, errors, markup, source
 from evertrace._src.jit.differences import (
     CURES,
     HostWords,
@@ -147,20 +147,30 @@ class VariantReport:
     compile_seconds: float | None
     engine: str
 
+    def title(self, number):
+        """Return what stands above the report of the variant of that number, counted from 0."""
+        why = "; ".join(self.reason) or ("the first" if number == 0 else "traced again")
+        served = "" if self.hits is None else f" ({self.hits} hits)"
+        return f"variant {number + 1}{served}: {why}"
+
+    def sections(self):
+        """Return the report as pairs of a title and the texts that stand beside it."""
+        found = [*self.depends.items()]
+        found += [(title, getattr(self, title)) for title in _LISTS]
+        return [*found, ("returns", [self.result]), ("engine", [self._costs()])]
+
     def lines(self):
         """Return the report as lines."""
-        found = []
-        for group, texts in self.depends.items():
-            found += _section(group, texts)
-        for title in ("prologue", "inputs", "writes", "effects"):
-            found += _section(title, getattr(self, title))
-        return [*found, *_section("returns", [self.result]), *_section("engine", [self._costs()])]
+        return [line for title, texts in self.sections() for line in _section(title, texts)]
 
     def _costs(self):
         steps = ("traced", "lowered", "compiled")
         times = (self.trace_seconds, self.lower_seconds, self.compile_seconds)
         parts = [f"{step} in {1e3 * t:.2f} ms" for step, t in zip(steps, times, strict=True) if t]
         return "; ".join([self.engine, *parts])
+
+
+_LISTS = ("prologue", "inputs", "writes", "effects")
 
 
 def _section(title, texts):
@@ -181,17 +191,31 @@ class Explanation:
     name: str
     variants: tuple
 
-    def __str__(self):
+    def _title(self):
         count = len(self.variants)
-        lines = [f"jit({self.name}): {count} variant{'' if count == 1 else 's'}"]
+        return f"jit({self.name}): {count} variant{'' if count == 1 else 's'}"
+
+    def __str__(self):
+        lines = [self._title()]
         for i, report in enumerate(self.variants):
-            why = "; ".join(report.reason) or ("the first" if i == 0 else "traced again")
-            served = "" if report.hits is None else f" ({report.hits} hits)"
-            lines += ["", f"variant {i + 1}{served}: {why}"]
-            lines += [f"  {line}" for line in report.lines()]
+            lines += ["", report.title(i), *[f"  {line}" for line in report.lines()]]
         return "\n".join(lines)
 
     __repr__ = __str__
+    _repr_html_ = markup.guarded(lambda self: _as_html(self))
+
+
+def _as_html(explanation):
+    """Return an explanation as a table for each variant, of which the last one is open."""
+    last = len(explanation.variants) - 1
+    return markup.escaped(explanation._title()) + "".join(
+        [
+            markup.folded(
+                markup.escaped(report.title(i)), markup.table(report.sections()), is_open=i == last
+            )
+            for i, report in enumerate(explanation.variants)
+        ]
+    )
 
 
 def report(variant):

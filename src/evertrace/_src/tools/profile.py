@@ -137,7 +137,8 @@ def _row(node: Node) -> dict[str, Any]:
 def text_of(node: Node) -> str:
     """Return a line in words: its place, and its text where that is known."""
     text = linecache.getline(node.file, node.line).strip()
-    place = f"{os.path.basename(node.file)}:{node.line} in {node.function}"
+    file = source.cell_of(node.file) or os.path.basename(node.file)
+    place = f"{source.at(file, node.line)} in {node.function}"
     return f"{place}:  {text}" if text else place
 
 

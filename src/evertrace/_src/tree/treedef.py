@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
+from evertrace._src import markup
 from evertrace._src.errors import user_error
 from evertrace._src.extension import native
 from evertrace._src.support import set_module
@@ -149,6 +150,8 @@ class PyTreeDef(_StructureBase):
     def __repr__(self) -> str:
         return f"PyTreeDef({specs.show(self.spec)})"
 
+    _repr_html_ = markup.guarded(lambda self: _as_html(self.spec))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self.spec, self.num_leaves)
 
@@ -180,6 +183,24 @@ def _build_in_python(treedef: Any, leaves: Iterable[Any]) -> Any:
 
 build = _build_in_python if native is None else native.tree_unflatten
 """Return the tree of a treedef and its leaves; `PyTreeDef.unflatten` without its own errors."""
+
+
+def _as_html(spec: Spec, key: Any = None) -> str:
+    """Return a spec as notebooks show it: each node is folded below its key."""
+    name = "" if key is None else f"<b>{markup.escaped(key)}</b>: "
+    if spec is None:
+        return f"<div>{name}*</div>"
+    node_type, aux, children = spec
+    below = specs.unpack(children)
+    keys_of = aux if node_type is dict else getattr(node_type, "_fields", range(len(below)))
+    inner = "".join([_as_html(x, repr(k)) for k, x in zip(keys_of, below, strict=True)])
+    count = specs.count_leaves(spec)
+    leaves = markup.dim(f"{count} {'leaf' if count == 1 else 'leaves'}")
+    head = f"{name}{markup.escaped(node_type.__name__)} {leaves}"
+    return markup.folded(head, inner, is_open=count <= _OPEN) if below else f"<div>{head}</div>"
+
+
+_OPEN = 20  # leaves of a node whose children are shown at once
 
 
 # --- what goes wrong ----------------------------------------------------------------------------
