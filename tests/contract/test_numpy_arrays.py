@@ -281,3 +281,43 @@ def test_array_is_compared_with_what_numpy_does_not_know(jit):
     yield step(X), s.told
     a[0] = 2.0
     yield step(X), s.told
+
+
+WRITE = {
+    "copyto": np.copyto,
+    "putmask": lambda a, v: np.putmask(a, [True, False], v),
+    "fill": lambda a, v: a.fill(v),
+    "put": lambda a, v: np.put(a, [0], v),
+}
+WRITTEN = {
+    repr(v): v
+    for v in (
+        1.5, 1, 2**40, True, 1j, np.float64(1.5), np.float32(1), np.int64(3), np.arange(2.0),
+        np.arange(2),
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("write", WRITE)
+def test_what_numpy_casts_where_it_writes(write, written):
+    """Each function has rules of its own, of Python's numbers, NumPy's and arrays."""
+    write, value = WRITE[write], WRITTEN[written]
+
+    def computed(a, v):
+        write(a, v * 1 if type(v) in (int, float, complex) else v)
+
+    for dtype in ("i8", "i1", "u1", "f4", "b1", "c8"):
+        plain, told = np.zeros(2, dtype), None
+        try:
+            write(plain, value)
+        except (TypeError, ValueError, OverflowError) as error:
+            told = error
+        for f in (write, computed):
+            made, step = np.zeros(2, dtype), ev.jit(lambda a, v, f=f: f(a, v))
+            if told is None:
+                step(made, value)
+            else:
+                with pytest.raises(type(told)):
+                    step(made, value)
+            np.testing.assert_array_equal(made, plain)

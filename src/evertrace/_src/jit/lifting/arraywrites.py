@@ -18,6 +18,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.operators import Operators
 from evertrace._src.core.tracer import Tracer
+from evertrace._src.jit.lifting.host import SCALARS, is_computed
 from evertrace._src.jit.lifting.numpykind import is_stand_in, replaced, stand_ins
 
 WHOLE = True
@@ -293,15 +294,32 @@ def check_in_place(name, x, dtype, shape, casting: Any = "same_kind"):
 # ------------------------------------------------------------------------ functions that write
 
 
+def check_types(write, array, value, *args):
+    """Raise where NumPy does not write a value into an array: types and shapes decide that.
+
+    Args:
+      write: NumPy's function ``write(array, value, *args)``.
+      array: the stand-in of the array.
+      value: what is written.
+      args: further arguments, which are plain.
+    """
+    try:
+        if is_computed(value) and type(value.present) in SCALARS:
+            value = type(value.present)(1)
+        elif hasattr(value, "dtype") and hasattr(value, "shape"):
+            is_scalar = getattr(value, "is_scalar", isinstance(value, np.generic))
+            value = np.zeros(value.shape, value.dtype)
+            value = value[()] if is_scalar else value
+        elif not is_plain(value):
+            return
+        write(np.zeros(array.shape, array.dtype), value, *args)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise refused(type(error), str(error)) from None
+
+
 def copyto(dst, src, casting: Any = "same_kind", where: bool = True):
     """Do what `numpy.copyto` does."""
-    kind = src.dtype if hasattr(src, "dtype") else None
-    if kind is not None and not np.can_cast(kind, dst.dtype, casting):
-        raise refused(
-            TypeError,
-            f"Cannot cast array data from {kind!r} to {dst.dtype!r} according to the rule "
-            f"{casting!r}",
-        )
+    check_types(np.copyto, dst, src, casting)
     if where is True:
         dst[...] = src
     else:
@@ -310,6 +328,7 @@ def copyto(dst, src, casting: Any = "same_kind", where: bool = True):
 
 def putmask(a, mask, values):
     """Do what `numpy.putmask` does, for values of the array's shape or a single one."""
+    check_types(lambda array, value: np.putmask(array, array != 0, value), a, values)
     if np.ndim(values) and np.shape(values) != a.shape:
         values = np.resize(values, a.shape) if is_plain(values) else _repeated(a, values)
     _choose(a, mask, values)

@@ -469,6 +469,7 @@ class HostArray(Operators, Computed):
         if not self.is_tracing():
             self.original.fill(value)
             return
+        arraywrites.check_types(np.ndarray.fill, self, value)
         self[...] = value
 
     def sort(self, axis=-1, kind=None, order=None, *, stable=None):
@@ -492,12 +493,15 @@ class HostArray(Operators, Computed):
         if not self.is_tracing():
             self.original.put(indices, values, mode)
             return
+        arraywrites.check_types(lambda array, value: array.put(_NOTHING, value), self, values)
         # NumPy says which value each element gets, the last one that names it.
         chosen = np.full(self.shape, -1)
         indices = np.asarray(indices)
         chosen.put(indices, np.arange(indices.size), mode)
         namespace = self.__array_namespace__()
         with self.wide():
+            if isinstance(values, int | float | complex):
+                values = self._cast(values)
             values = namespace.ravel(namespace.asarray(values))
             if indices.size and values.size:
                 taken = values[np.maximum(chosen, 0) % values.size]
@@ -557,7 +561,7 @@ class HostArray(Operators, Computed):
             raise arraywrites.refused(
                 OverflowError, f"Python integer {value} out of bounds for {self.dtype}"
             )
-        if isinstance(value, complex) and self.dtype.kind != "c" and not _has_dtype(value):
+        if isinstance(value, complex) and self.dtype.kind not in "bc" and not _has_dtype(value):
             raise arraywrites.refused(
                 TypeError, "a complex number cannot be assigned to an array of real numbers"
             )
@@ -598,6 +602,9 @@ def aval_of_numpy(x):
     with HostArray.wide():
         aval_of(np.empty((), dtype))
     return ShapedArray(x.shape, dtype)
+
+
+_NOTHING = np.empty(0, int)
 
 
 def _has_dtype(x):
