@@ -32,8 +32,6 @@ def test_one_profile_at_a_time(tmp_path):
         profiler.stop_trace()
     with pytest.raises(RuntimeError, match="profiler: no profile is running"):
         profiler.stop_trace()
-    with pytest.raises(NotImplementedError, match="in Perfetto's form are not written"):
-        profiler.start_trace(tmp_path, create_perfetto_trace=True)
     with pytest.raises(ValueError, match="profiler: no server is running"):
         profiler.stop_server()
 

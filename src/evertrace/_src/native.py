@@ -249,3 +249,21 @@ def warn_missing() -> None:
         "(pip keeps what it has built), or set EVERTRACE_NATIVE=0 in the environment to accept it.",
         anchor="native-kernels",
     )
+
+
+def begin_spans(hidden: str) -> None:
+    """Note calls that run no Python from now on, for a profile.
+
+    Args:
+      hidden: prefix of the names of files whose frames are not the user's.
+    """
+    if _native is not None:
+        _native.begin_spans(hidden)
+
+
+def end_spans() -> list[tuple[Any, ...]]:
+    """Stop that; returns ``(what ran, the code that called, its line, thread, begin, end)`` each.
+
+    Times are those of `time.monotonic_ns`. Without the extension module all calls run Python.
+    """
+    return [] if _native is None else _native.end_spans()

@@ -12,6 +12,7 @@
 #include "python/indexing.h"
 #include "python/numpy_api.h"
 #include "python/plan.h"
+#include "python/spans.h"
 #include "python/thread_state.h"
 #include "python/tree.h"
 
@@ -286,7 +287,8 @@ bool describe(Call& call, int64_t code, bool by_type, PyObject* const* args, Py_
 }
 
 // Runs a plan, which the table may drop meanwhile.
-PyObject* run(const Plan* plan, PyObject* const* args) {
+PyObject* run(const Plan* plan, PyObject* function, PyObject* const* args) {
+  const Span span(function);
   plan->retain();
   PyObject* result = plan->run(args);
   plan->release();
@@ -318,7 +320,7 @@ PyObject* call_and_plan(FunctionObject* self, const Call& call, PyObject* const*
   }
   self->table->insert(call.key, plan);
   if (plan != nullptr) {  // its result, so that the first call has the bits of all others
-    PyObject* result = run(plan, call.operands);
+    PyObject* result = run(plan, self->function, call.operands);
     if (result != nullptr || PyErr_Occurred()) return result;
   }
   return out == Py_None ? nullptr : Py_NewRef(out);
@@ -330,6 +332,7 @@ PyObject* update_call(PyObject* object, PyObject* const* args, size_t flags, PyO
   PyObject *array, *index;
   if (names == nullptr && PyVectorcall_NARGS(flags) == 2 && is_place(args[0], &array, &index) &&
       is_array(array) && may_use_plans()) {
+    const Span span(self->function);
     PyObject* result = update_static(array, index, args[1], self->update);
     if (result != nullptr || PyErr_Occurred()) return result;
   }
@@ -354,7 +357,7 @@ PyObject* function_call(PyObject* object, PyObject* const* args, size_t flags, P
         PyObject* result = call_and_plan(self, call, args, count, names);
         if (result != nullptr || PyErr_Occurred()) return result;
       } else if (entry != nullptr && entry->plan != nullptr) {
-        PyObject* result = run(entry->plan, call.operands);
+        PyObject* result = run(entry->plan, self->function, call.operands);
         if (result != nullptr || PyErr_Occurred()) return result;
       }
     }

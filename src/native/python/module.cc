@@ -49,6 +49,7 @@ PyMODINIT_FUNC PyInit__native() {
            add_engines,
            add_exit,
            add_in_force,
+           add_spans,
            add_thread_state,
            add_aval,
            add_array,

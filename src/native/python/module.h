@@ -128,6 +128,7 @@ int add_in_force(PyObject* module);
 int add_kernels(PyObject* module);
 int add_loops(PyObject* module);
 int add_operators(PyObject* module);
+int add_spans(PyObject* module);
 int add_structure(PyObject* module);
 int add_tape(PyObject* module);
 int add_thread_state(PyObject* module);

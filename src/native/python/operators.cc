@@ -12,6 +12,7 @@
 #include "python/indexing.h"
 #include "python/numpy_api.h"
 #include "python/plan.h"
+#include "python/spans.h"
 
 namespace evertrace {
 namespace {
@@ -193,6 +194,8 @@ Py_ssize_t length(PyObject* x) {
 PyObject* subscript(PyObject* x, PyObject* index) {
   const bool at_once = is_array(x) && may_use_plans();
   if (at_once) {
+    static PyObject* const name = PyUnicode_InternFromString("x[index]");
+    const Span span(name);
     PyObject* found = take_static(x, index);
     if (found != nullptr || PyErr_Occurred()) return found;
   }

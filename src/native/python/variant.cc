@@ -11,6 +11,7 @@
 #include <new>
 
 #include "python/array.h"
+#include "python/spans.h"
 
 namespace evertrace {
 
@@ -514,6 +515,7 @@ int call_variant(PyObject* self, PyObject* const* roots, Py_ssize_t count, PyObj
   }
   variant->used = ++reinterpret_cast<CountsObject*>(counts)->hits;
   ++variant->hits;
+  const Span span(self);
   *result = run_variant(self, values, slots);
   return 1;
 }

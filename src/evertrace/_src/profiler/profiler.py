@@ -1,4 +1,4 @@
-"""Profiles of programs by XLA's profiler, for TensorBoard and XProf."""
+"""Profiles of programs by XLA's profiler, for TensorBoard, XProf and Perfetto."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from evertrace._src import errors
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.engines import runtime
 from evertrace._src.engines.xla import compat, profiling
+from evertrace._src.lazy import LazyModule
+from evertrace._src.profiler import spans
 from evertrace._src.support import forkable, set_module
+
+links: Any = LazyModule("evertrace._src.profiler.links")
 
 public = set_module("evertrace.profiler")
 
@@ -24,6 +28,8 @@ class _State:
 
     session: Any = None
     folder = ""
+    began: Any = ()  # what `spans.begin` returned
+    wants_file = wants_link = False  # in Perfetto's form
     server: Any = None
     lock = forkable(threading.Lock())
 
@@ -37,10 +43,16 @@ def start_trace(
 ) -> None:
     """Begin a profile, which `stop_trace` writes.
 
+    It names functions of Python, compilation, XLA's programs and their kernels, and the calls that
+    run no Python: jitted functions that the native engine runs, operations on arrays, each with
+    the line that called it. One profile is taken at a time.
+
     Args:
       log_dir: folder for the profile; it is read by ``tensorboard --logdir``.
-      create_perfetto_link: must be False: Perfetto's form is not written.
-      create_perfetto_trace: likewise.
+      create_perfetto_link: whether `stop_trace` prints a link that opens the profile in Perfetto's
+        viewer, and waits until it was opened.
+      create_perfetto_trace: whether `stop_trace` writes ``perfetto_trace.json.gz``, too, which that
+        viewer reads, beside the profile.
       profiler_options: a `ProfileOptions`.
 
     Raises:
@@ -56,13 +68,6 @@ def start_trace(
       >>> len(list(pathlib.Path("profile").rglob("*.xplane.pb")))
       1
     """
-    if create_perfetto_link or create_perfetto_trace:
-        raise errors.user_error(
-            NotImplementedError,
-            "profiler: profiles in Perfetto's form are not written.",
-            fix="leave the two options out and read the folder with TensorBoard or XProf.",
-            anchor="profiler",
-        )
     with _State.lock:
         if _State.session is not None:
             raise errors.user_error(
@@ -72,6 +77,8 @@ def start_trace(
                 anchor="profiler",
             )
         _State.session, _State.folder = profiling.Session(profiler_options), os.fspath(log_dir)
+        _State.wants_file, _State.wants_link = create_perfetto_trace, create_perfetto_link
+        _State.began = spans.begin()
 
 
 @public
@@ -97,7 +104,14 @@ def stop_trace() -> None:
                 anchor="profiler",
             )
         session, _State.session = _State.session, None
+        noted, before = spans.end(), spans.files(_State.folder)
         session.stop(_State.folder)
+        for path in spans.files(_State.folder) - before:
+            spans.add(path, noted, _State.began)
+            if _State.wants_file or _State.wants_link:
+                made = spans.write_perfetto(path)
+                if _State.wants_link:
+                    links.serve(made)
 
 
 @public
