@@ -103,6 +103,58 @@ CASES = {
         "[spec_of(x) for x in ev.jit(lambda a: (a, a.sum(0)), out_shardings=(Y, X))(a)]",
         "[\"P('y',)\", \"P('x',)\"]",
     ),
+    "in_shardings and out_shardings take no Python where arguments lie so": (
+        """
+trees = {"in_shardings": ({"w": XY}, None), "out_shardings": {"w": X}}
+step = ev.jit(lambda p, s: {"w": p["w"] * s}, **trees)
+called = []
+def python_of(*args):
+    for _ in range(3): step(*args)
+    sys.setprofile(lambda frame, event, arg: event == "call" and called.append(frame))
+    try: out = step(*args)
+    finally: sys.setprofile(None)
+    kinds = len(called) > 0, spec_of(out["w"], args[1] * whole)
+    called.clear()
+    return kinds
+from evertrace._src.extension import native
+slow = native is None
+fast = python_of({"w": a}, 2.0) == (slow, "P('x',)")
+fast, python_of({"w": whole}, 2.0), python_of({"w": a}, 3.0) == (slow, "P('x',)")""",
+        "(True, (True, \"P('x',)\"), True)",
+    ),
+    "what is committed elsewhere is refused after calls in C++": (
+        """
+f = ev.jit(lambda d: d["w"] + 1, in_shardings=({"w": XY},))
+for _ in range(3): f({"w": a})
+text_of(f, {"w": c})[:39], spec_of(f({"w": whole}), whole + 1), spec_of(f({"w": a}), whole + 1)""",
+        """('ValueError: jit(<lambda>) in_shardings:', "P('x', 'y')", "P('x', 'y')")""",
+    ),
+    "an argument that lies as it should is the caller's, also what is written to it": (
+        """
+def note(d, x):
+    d["seen"] = x.sum()
+    return x * 2
+f, d = ev.jit(note, in_shardings=(None, XY), out_shardings=X), {}
+for _ in range(3): out = f(d, a)
+spec_of(out, 2 * whole), float(d["seen"]) == float(whole.sum())""",
+        """("P('x',)", True)""",
+    ),
+    "out_shardings of results that are no arrays, or come from outside": (
+        """
+f = ev.jit(lambda x, n: (x, n * 2, v, 3.0), out_shardings=(X, None, Y, NamedSharding(mesh, P())))
+x, n, w, three = f(a, 5)
+spec_of(x, whole), int(n), spec_of(w), spec_of(three)""",
+        """("P('x',)", 10, "P('y',)", 'P()')""",
+    ),
+    "out_shardings by every way to call": (
+        """
+g = ev.jit(lambda x: x.T, out_shardings=X)
+ways = [g, ev.jit(lambda x: g(x)), lambda x: ev.vmap(g)(x[None])[0], ev.jit(g, engine="xla")]
+with ev.disable_jit(): off = spec_of(g(a))
+with ev.strict(True): strict = spec_of(g(a))
+[off, strict, *[spec_of(f(a), whole.T) for f in ways], spec_of(g.lower(a).compile()(a))]""",
+        str(["P('x',)"] * 7),
+    ),
     "specs for the mesh in force": (
         """
 with ev.set_mesh(mesh):

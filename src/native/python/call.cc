@@ -45,6 +45,13 @@ struct Source {
   PyObject* name;  // of a keyword's default; the spec of a tree
 };
 
+// An argument whose arrays are to lie over a mesh; in Python, `jit.placements.Placements.held`.
+struct Held {
+  Py_ssize_t index;
+  PyObject* spec;                    // of its tree
+  std::vector<PyObject*> shardings;  // of its leaves; null where any will do
+};
+
 // All references are owned.
 struct Entry {
   PyObject* config = nullptr;
@@ -57,6 +64,7 @@ struct Entry {
   Py_ssize_t count = 0;  // of arguments, those by name too
   std::vector<Source> sources;
   std::vector<Token> tokens;
+  std::vector<Held> held;
 
   template <class Function>
   int each(const Function& function) {
@@ -68,6 +76,12 @@ struct Entry {
     }
     for (const Source& source : sources) {
       if (const int stopped = function(source.name)) return stopped;
+    }
+    for (const Held& one : held) {
+      if (const int stopped = function(one.spec)) return stopped;
+      for (PyObject* sharding : one.shardings) {
+        if (const int stopped = function(sharding)) return stopped;
+      }
     }
     return 0;
   }
@@ -170,19 +184,37 @@ PyObject* take(const Entry& entry, const Source& source, PyObject* const* args) 
   return found;
 }
 
-// Finds the leaves of a tree, if they are such as the tokens say. Nodes that are registered run
-// Python: their errors are left to the Python path, and the entry may be gone then. May set an error
-// that is no `Exception`.
-bool take_tree(const EntriesObject* entries, const Source& source, PyObject* x,
-               const Token* tokens, References& leaves) {
-  const Ref spec = Ref::borrow(source.name);
-  const size_t first = leaves.size();
+// Finds the leaves of a tree, if it is one of that spec. Nodes that are registered run Python: their
+// errors are left to the Python path, and the entry may be gone then. May set an error that is no
+// `Exception`.
+bool take_leaves(const EntriesObject* entries, PyObject* of_entry, PyObject* x,
+                 References& leaves) {
+  const Ref spec = Ref::borrow(of_entry);
   const int learnings = entries->learnings;
   const int found = match_tree(spec.get(), x, leaves);
   if (found < 0 && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
-  if (found != 1 || learnings != entries->learnings) return false;
+  return found == 1 && learnings == entries->learnings;
+}
+
+// The same, if its leaves are such as the tokens say.
+bool take_tree(const EntriesObject* entries, const Source& source, PyObject* x,
+               const Token* tokens, References& leaves) {
+  const size_t first = leaves.size();
+  if (!take_leaves(entries, source.name, x, leaves)) return false;
   for (size_t i = first; i < leaves.size(); ++i) {
     if (!fits(tokens[i - first], leaves[i])) return false;
+  }
+  return true;
+}
+
+// Whether the arrays of an argument lie as they are to.
+bool lies(const EntriesObject* entries, const Held& held, PyObject* x) {
+  References leaves;
+  if (!take_leaves(entries, held.spec, x, leaves)) return false;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    PyObject* wanted = held.shardings[i];
+    if (wanted == nullptr) continue;
+    if (!is_array(leaves[i]) || array_sharding(leaves[i]) != wanted) return false;
   }
   return true;
 }
@@ -208,6 +240,9 @@ bool recognise(const EntriesObject* entries, const Entry& entry, PyObject* fun, 
     PyObject* x = take(entry, source, args);
     if (x == nullptr || !fits(entry.tokens[at], x)) return false;
     roots[++at] = x;
+  }
+  for (size_t i = 0; i < entry.held.size(); ++i) {
+    if (!lies(entries, entry.held[i], args[entry.held[i].index])) return false;
   }
   return is_open(entry.boxes);  // Python can have emptied one on the way
 }
@@ -262,14 +297,34 @@ bool take_roots(PyObject* list, Entry& entry) {
   return static_cast<bool>(roots);
 }
 
+// ((index, spec, (sharding or None, ...)), ...)
+bool take_held(PyObject* tuple, Entry& entry) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    Held held{};
+    PyObject *spec, *shardings;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(tuple, i), "nOO!", &held.index, &spec, &PyTuple_Type,
+                          &shardings)) {
+      return false;
+    }
+    if (held.index < 0 || held.index >= entry.count) return refuse("what is held is no argument");
+    held.spec = Py_NewRef(spec);
+    for (Py_ssize_t j = 0; j < PyTuple_GET_SIZE(shardings); ++j) {
+      PyObject* sharding = PyTuple_GET_ITEM(shardings, j);
+      held.shardings.push_back(sharding == Py_None ? nullptr : Py_NewRef(sharding));
+    }
+    entry.held.push_back(std::move(held));
+  }
+  return true;
+}
+
 // (config, function, number of arguments, names, defaults or None, defaults by name or None, variants,
-// boxes, roots)
+// boxes, roots, what is held)
 std::unique_ptr<Entry> read_entry(PyObject* parts, Ref& function) {
   auto entry = std::make_unique<Entry>();
-  PyObject *config, *fun, *names, *defaults, *kwdefaults, *counts, *boxes, *roots;
-  if (!PyArg_ParseTuple(parts, "OOnO!OOO!O!O", &config, &fun, &entry->count, &PyTuple_Type, &names,
+  PyObject *config, *fun, *names, *defaults, *kwdefaults, *counts, *boxes, *roots, *held;
+  if (!PyArg_ParseTuple(parts, "OOnO!OOO!O!OO!", &config, &fun, &entry->count, &PyTuple_Type, &names,
                         &defaults, &kwdefaults, counts_type(), &counts, &PyTuple_Type, &boxes,
-                        &roots)) {
+                        &roots, &PyTuple_Type, &held)) {
     return nullptr;
   }
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(boxes); ++i) {
@@ -287,7 +342,7 @@ std::unique_ptr<Entry> read_entry(PyObject* parts, Ref& function) {
     entry->kwdefaults = Py_NewRef(kwdefaults);
     entry->kwdefaults_size = PyDict_GET_SIZE(kwdefaults);
   }
-  if (!take_roots(roots, *entry)) return nullptr;
+  if (!take_roots(roots, *entry) || !take_held(held, *entry)) return nullptr;
   return entry;
 }
 

@@ -74,19 +74,20 @@ def _abandon():
 in_child(_abandon)
 
 
-def record(call, name, constants=refused.NONE):
+def record(call, name, constants=refused.NONE, leave=None):
     """Trace a call; returns what was `Recorded`.
 
     Args:
       call: the `Call` (see `signature`).
       name: of the function.
       constants: names of the numbers that are guarded by value from the start.
+      leave: what lays the result out, a function, or None.
     """
     with interrupts.held() as waiting:
-        return _record_until_it_is_right(call, name, constants, waiting)
+        return _record_until_it_is_right(call, name, constants, leave, waiting)
 
 
-def _record_until_it_is_right(call, name, constants, waiting):
+def _record_until_it_is_right(call, name, constants, leave, waiting):
     """Trace a call as often as it needs to be, while interrupts wait; see `record`."""
     eager, first = set(), None
     while True:
@@ -97,7 +98,7 @@ def _record_until_it_is_right(call, name, constants, waiting):
             with interrupts.uncollected():  # what a finalizer writes is not the function's
                 # In a copy of the context: a variable without a value cannot be restored to that.
                 return contextvars.copy_context().run(
-                    _record, call, name, recorder, lifter, leaving, waiting
+                    _record, call, name, leave, recorder, lifter, leaving, waiting
                 )
         except PastTheHook as missed:
             if missed.cls in eager:
@@ -147,7 +148,7 @@ def _our_words():
         raise
 
 
-def _record(call, name, recorder, lifter, leaving, waiting):
+def _record(call, name, leave, recorder, lifter, leaving, waiting):
     start = time.perf_counter()
     root, running = recorder.root, _Running(recorder, lifter)
     # Interrupts wait for what begins and ends a trace, of which nothing may stay half done.
@@ -165,6 +166,7 @@ def _record(call, name, recorder, lifter, leaving, waiting):
             awaited = type(result) is types.CoroutineType  # asks nothing of the result
             if awaited:
                 result = _finish(result, recorder.name)
+            result = result if leave is None else leave(result)
         with activate(None), _nested(f"{recorder.name}: the result, or what is left behind,"):
             recorder.effects.members.settle()
             cook = Cook(recorder)
@@ -266,14 +268,24 @@ by_jaxs_rules = contextvars.ContextVar("by_jaxs_rules", default=False)
 """Whether a function is being traced by JAX's rules: its program says what JAX's would."""
 
 
-def capture(fun, signature, call, avals, name):
-    """Trace ``fun`` on the arguments of `call`, with avals in place of its leaves."""
+def capture(fun, signature, call, avals, name, leave=None):
+    """Trace ``fun`` on the arguments of `call`, with avals in place of its leaves.
+
+    Args:
+      fun: the function.
+      signature: its `Signature`.
+      call: the `FlatCall`.
+      avals: of its leaves.
+      name: for messages.
+      leave: what lays the result out, a function, or None.
+    """
     out_tree = None
 
     def flat_fun(*leaves):
         nonlocal out_tree
         args, kwargs = signature.unflatten(call, leaves)
-        outs, out_tree = flatten_result(fun(*args, **kwargs), name)
+        out = fun(*args, **kwargs)
+        outs, out_tree = flatten_result(out if leave is None else leave(out), name)
         return outs
 
     names = signature.leaf_names(call)

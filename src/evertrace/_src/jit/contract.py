@@ -101,7 +101,9 @@ class ContractCalls:
         if (recorded.rules or recorded.number is not None) and state.trace is not EVAL:
             # Who differentiates from outside applies rules and calls back later, on the present.
             n = len(roots) - len(names)
-            return self.fun(*roots[1:n], **dict(zip(names, roots[n:], strict=True)))
+            out = self.fun(*roots[1:n], **dict(zip(names, roots[n:], strict=True)))
+            leave = self.options.leaving(self.name)
+            return out if leave is None else leave(out)
         return variant.run(found, self.options.inline)
 
     def trace(self, call, key, redrawn=()):
@@ -121,7 +123,7 @@ class ContractCalls:
         expected = variants.refusals.expected(key)
         try:
             variant = self._opened(call, key, kept, expected)
-            variant = variant or Variant(record(call, self.name, expected), self.options)
+            variant = variant or Variant(self._record(call, expected), self.options)
         except Exception as error:
             monitoring.observed(self.fun, "refused", error)
             raise
@@ -138,6 +140,9 @@ class ContractCalls:
         if monitoring.observers:
             monitoring.observed(self.fun, "traced", functools.partial(explain.report, variant))
         return variant, found
+
+    def _record(self, call, expected):
+        return record(call, self.name, expected, self.options.leaving(self.name))
 
     def _keep(self, variant):
         kept = self.variants.all()
@@ -173,7 +178,7 @@ class ContractCalls:
         if plan is None:
             return None
         try:
-            recorded = record(call._replace(opened=plan), self.name, expected)
+            recorded = self._record(call._replace(opened=plan), expected)
             found = opening.opened(recorded, plan.scope)
             variant = self._made(found, plan.scope.hints)
         except Exception:  # it is traced as it is, and says what is to be said

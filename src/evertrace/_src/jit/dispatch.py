@@ -51,6 +51,13 @@ class JitOptions(NamedTuple):
     placements: Placements | None = None
     open_axes: tuple = ()
 
+    def leaving(self, name):
+        """Return what lays the result of a function out, or None."""
+        placements = self.placements
+        if placements is None or placements.of_results is None:
+            return None
+        return functools.partial(placements.leave, name)
+
 
 class Calls(Protocol):
     """The calls of a jitted function by one set of rules.
@@ -121,30 +128,26 @@ class JitFunction(_JitBase):
     def _strict(self):
         return StrictCalls(self._fun, self._name, self._signature, self._options)
 
-    @cached_property
-    def _unplaced(self):
-        """What is called between `enter` and `leave` of the placements, where C++ may call it."""
-        options = self._options._replace(placements=None)
-        made = JitFunction(self._fun, self._signature, options)
-        made._serial = self._serial
-        made._contract, made._strict = self._contract, self._strict
-        return made
-
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the variant that fits this call, tracing and compiling it if there is none."""
         placements = self._options.placements
         try:
             if placements is not None:
                 args, kwargs = placements.enter(self._name, self._signature, args, kwargs)
-                return placements.leave(self._name, self._unplaced(*args, **kwargs))
-            if active() is not None:
-                return self._inside(args, kwargs)
             now = config.current()
-            off = now.disable_jit
-            return self._fun(*args, **kwargs) if off else self._calls(now).call(args, kwargs)
+            if active() is not None:
+                return self._leave(self._inside(args, kwargs))
+            if now.disable_jit:
+                return self._leave(self._fun(*args, **kwargs))
+            return self._calls(now).call(args, kwargs)
         except Exception as error:
             shorten(error)
             raise
+
+    def _leave(self, out):
+        """Return the result of a call that no program of its own has laid out."""
+        leave = self._options.leaving(self._name)
+        return out if leave is None else leave(out)
 
     def _calls(self, now) -> Calls:
         """Return the calls by the rules that are in force."""
@@ -232,7 +235,7 @@ class JitFunction(_JitBase):
         return f"<jitted function {self._name}{_signature_text(self._fun)}>"
 
 
-_MADE_LATE = {"_contract", "_strict", "_unplaced"}
+_MADE_LATE = {"_contract", "_strict"}
 
 
 def _jitted(fun, roles, options):
@@ -240,18 +243,23 @@ def _jitted(fun, roles, options):
     return JitFunction(fun, Signature(fun, *roles), options)
 
 
-OWN[JitFunction] = frozenset({"_fun", "_inside", "_name", "_options", "_serial"})
+OWN[JitFunction] = frozenset({"_fun", "_inside", "_leave", "_name", "_options", "_serial"})
 
 
 def _entry(jitted, args, names):
     """Return how C++ recognises calls like this one, or None where Python has to make them."""
-    now = config.current()
-    if now.disable_jit or jitted._options.placements is not None:
+    now, placements = config.current(), jitted._options.placements
+    if now.disable_jit:
         return None
+    n, held = len(args) - len(names), ()
+    if placements is not None:
+        by_name = dict(zip(names, args[n:], strict=True))
+        held = placements.held(jitted._name, jitted._signature, args[:n], by_name)
     calls = jitted._calls(now)
     if calls is not jitted._contract:  # what a program by these rules captured is this function's
         jitted._share_no_more()
-    return calls.entry(now, args, names)
+    found = None if held is None else calls.entry(now, args, names)
+    return None if found is None else (*found, held)
 
 
 if native is not None:

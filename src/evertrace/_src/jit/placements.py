@@ -1,9 +1,11 @@
 """What `in_shardings` and `out_shardings` of `jit` do: arguments and results laid out over a mesh.
 
-Virtual devices share the memory of the process, so that both are shardings given to arrays; in a
-trace, constraints that the program keeps.
+Arguments are laid out before a call; what lies so already is left alone, which C++ sees by itself.
+Results are by constraints at the end of the program, so that no call has to look at them.
 """
 
+import itertools
+import operator
 from typing import Any
 
 from evertrace._src import errors, tree
@@ -34,13 +36,44 @@ class Placements:
         self.of_arguments, self.of_results = tree.map(_shared, (in_shardings, out_shardings))
 
     def enter(self, name, signature, args, kwargs):
-        """Return the arguments of a call, laid out.
+        """Return the arguments of a call, laid out: themselves where they are so already.
 
         Raises:
           ValueError: an array is committed to another place, or cannot be divided so.
         """
         if self.of_arguments is None:
             return args, kwargs
+        call, leaves, _ = self._entered(name, signature, args, kwargs)
+        if all(map(operator.is_, leaves, call.leaves)):
+            return args, kwargs
+        return signature.unflatten(call, leaves)
+
+    def held(self, name, signature, args, kwargs):
+        """Return what C++ compares to see that `enter` leaves arguments like these alone.
+
+        Returns:
+          For each argument that is to be laid out: its index, the spec of its tree, and for each
+          leaf the sharding that it has, None where any will do. None where `enter` has to see them.
+        """
+        if self.of_arguments is None:
+            return ()
+        call, leaves, wanted = self._entered(name, signature, args, kwargs)
+        if not all(map(operator.is_, leaves, call.leaves)):
+            return None
+        found, rest = [], iter(zip(leaves, wanted, strict=True))
+        for i, x in enumerate(args):
+            if i in signature.static_nums:
+                continue
+            spec = tree.structure(x).spec
+            pairs = list(itertools.islice(rest, tree.structure(x).num_leaves))
+            if any([s is not None for _, s in pairs]):
+                hash(spec)  # as a key: the static data of its nodes stays as it is
+                shardings = [None if s is None else leaf._sharding for leaf, s in pairs]
+                found.append((i, spec, tuple(shardings)))
+        return tuple(found)
+
+    def _entered(self, name, signature, args, kwargs):
+        """Return a call taken apart, its leaves laid out, and what is wanted of each."""
         call = signature.flatten(args, kwargs)
         where = f"jit({name}) in_shardings"
         shardings = tree.flatten_axes(where, call.treedef, (self.of_arguments, None))
@@ -50,12 +83,10 @@ class Placements:
             else _argument(where, f"array {i} of the arguments", leaf, s)
             for i, (leaf, s) in enumerate(zip(call.leaves, shardings, strict=True))
         ]
-        return signature.unflatten(call, leaves)
+        return call, leaves, shardings
 
     def leave(self, name, out):
-        """Return the result of a call, laid out."""
-        if self.of_results is None:
-            return out
+        """Return the result of a call, laid out; where it is traced, by the program."""
         leaves, treedef = tree.flatten(out)
         where = f"jit({name}) out_shardings"
         shardings = tree.flatten_axes(where, treedef, self.of_results)
@@ -157,7 +188,8 @@ def _lies(leaf, sharding):
 
 
 def _placed(where, leaf, sharding):
-    return lay_out(as_array(leaf, where), _checked(where, leaf, sharding))
+    x = as_array(leaf, where)
+    return lay_out(x, _checked(where, x, sharding))
 
 
 def _argument(where, name, leaf, sharding):

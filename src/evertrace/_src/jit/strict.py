@@ -222,9 +222,13 @@ class StrictCalls:
                 by_key[flat] = variant
 
     def capture(self, call, avals, key):
-        """Trace a `FlatCall`; returns its variant, which is not kept."""
+        """Trace a `FlatCall`; returns its variant, which is not kept.
+
+        One without a key is compiled ahead of time, and its results are laid out by the stages.
+        """
         start = time.perf_counter()
-        captured = capture(self.fun, self.signature, call, avals, f"jit({self.name})")
+        leave = None if key is None else self.options.leaving(self.name)
+        captured = capture(self.fun, self.signature, call, avals, f"jit({self.name})", leave)
         donated = self.signature.donated(call)
         variant = StrictVariant(captured, self.name, donated, self.options)
         variant.key, variant.seconds = key, time.perf_counter() - start
