@@ -1,5 +1,7 @@
 """Meshes, partition specs and shardings: what they say, and what they refuse."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -133,6 +135,17 @@ def test_the_mesh_in_force():
     with mesh:
         assert get_mesh() is mesh
     assert get_abstract_mesh().empty
+
+
+def test_equal_meshes_are_one():
+    mesh = local_mesh("x")
+    assert local_mesh("x") is pickle.loads(pickle.dumps(mesh)) is mesh.update() is mesh
+    assert local_mesh("y") is not mesh
+    with pytest.raises(ValueError, match="read-only"):
+        mesh.devices[0] = None
+    with mesh, local_mesh("x"):
+        assert get_mesh() is mesh
+    assert get_mesh().empty
 
 
 def test_a_mesh_can_be_set_without_a_block():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import enum
 import math
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,6 +135,9 @@ def _types_text(types):
     return f"({', '.join(t.name for t in types)}{',' if len(types) == 1 else ''})"
 
 
+_meshes: Any = weakref.WeakValueDictionary()
+
+
 @public
 class Mesh(_Axes):
     """Devices in a grid whose axes have names.
@@ -159,11 +163,16 @@ class Mesh(_Axes):
     """
 
     devices: Any
+    _entered: list[Any]
 
-    def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
+    def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Any:
+        """Return the mesh; equal ones are one object, so that the mesh in force is the one set."""
+        self = super().__new__(cls)
         self.devices = np.array(devices, dtype=object)
+        self.devices.flags.writeable = False
         self._set_axes(axis_names, self.devices.shape, axis_types)
         self._entered = []
+        return _meshes.setdefault((cls, self._key()), self)
 
     @property
     def device_ids(self) -> Any:
