@@ -1,6 +1,7 @@
 """Arrays as Python objects: text, copies, memory lent to other libraries, places."""
 
 import copy
+import io
 import pickle
 import re
 import sys
@@ -12,6 +13,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import errors, random
+from evertrace._src import native
 from evertrace._src.dtypes import kinds
 
 
@@ -86,10 +88,32 @@ def test_dlpack_there_and_back():
     assert x.__dlpack_device__()[0] == 1
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes lend buffers from Python 3.12 on")
+lends_buffers = pytest.mark.skipif(
+    sys.version_info < (3, 12) and not native.is_built(),
+    reason="classes in Python lend buffers from Python 3.12 on",
+)
+
+
+@lends_buffers
 def test_buffers():
-    assert memoryview(jnp.arange(3)).readonly
+    lent = memoryview(jnp.arange(6.0).reshape(2, 3))
+    assert lent.readonly
+    assert lent.tolist() == [[0, 1, 2], [3, 4, 5]]
     assert bytes(jnp.asarray([1, 2], "uint8")) == b"\x01\x02"
+    assert io.BytesIO(ev.jit(jnp.negative)(jnp.int8(1))).getvalue() == b"\xff"
+    assert memoryview(jnp.array(jnp.ones(2))).tolist() == [1, 1]  # of an array that is gone
+
+
+@lends_buffers
+def test_buffers_are_not_lent_without_contents():
+    with pytest.raises(errors.DTypeError, match=r"^__buffer__ .*: random keys are no numbers"):
+        memoryview(random.key(0))
+    with pytest.raises((BufferError, ValueError), match="buffer"):
+        memoryview(jnp.ones(2, "bfloat16"))
+    x = jnp.ones(2)
+    x.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        memoryview(x)
 
 
 @pytest.mark.parametrize(

@@ -339,7 +339,38 @@ def rule_errors():
 
 CASES += rule_errors()
 
+# Which carries and results are weakly typed, and of which dtype they are.
+WEAK_CARRIES = """
+lax.fori_loop(0, 3, lambda i, c: c + i, 0)
+lax.fori_loop(0, jnp.int8(3), lambda i, c: c + i, 0)
+lax.fori_loop(jnp.int16(0), jnp.int16(3), lambda i, c: c + i, 0)
+ev.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0))(jnp.int8(3))
+ev.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0))(3)
+lax.fori_loop(0, 3, lambda i, c: c + x[0], 0.0)
+lax.fori_loop(0, 3, lambda i, c: c + 1.0, 0)
+lax.fori_loop(0, 3, lambda i, c: c * jnp.float16(1), 1)
+lax.fori_loop(0, 3, lambda i, c: (c[1], c[0]), (0.0, x[0]))
+lax.fori_loop(0, 3, lambda i, c: (c[1], jnp.int8(3)), (0, jnp.int8(1)))
+lax.fori_loop(0, 3, lambda i, c: 1.0, x[0])
+lax.fori_loop(0, 3, lambda i, c: 1.0, jnp.float16(0))
+lax.fori_loop(0, 0, lambda i, c: c * x[0], 7.0)
+lax.while_loop(lambda c: c < 3, lambda c: c + jnp.int32(1), 0)
+lax.while_loop(lambda c: c < 3, lambda c: 7.0, x[0])
+lax.while_loop(lambda c: c < 3, lambda c: c + jnp.int16(1), 0)
+lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * jnp.float16(2)), (0, 1.0))
+lax.while_loop(lambda c: False, lambda c: c * x[0], 7.0)
+lax.scan(lambda c, a: (c + a, c), 0.0, x)
+lax.scan(lambda c, a: (c + a, c), 0, x)
+lax.scan(lambda c, a: (1.0, c), x[0], x)
+lax.scan(lambda c, a: (c + a, (c, 2)), 0.0, x.astype('float16'))
+lax.scan(lambda c, a: ((c[1], c[0] + a), c[0]), (0.0, 0), x)
+lax.scan(lambda c, a: (c * x[0], a), 7.0, x[:0])
+lax.associative_scan(jnp.add, jnp.arange(3) * 1.0)
+"""
+CASES += programs(WEAK_CARRIES, X1) + programs(WEAK_CARRIES, X1, jit=True)
+
 FLOAT_BOUNDS = "bounds of a range are integers"
+CONSTANT_BOUNDS = "constants have values under jit, too, so the loop counts by a Python number"
 CALL = "ev.custom_derivatives.linear_call(lambda r, a: a / r, lambda r, c: c / r, 2.0, {})"
 HALF = (
     "(lambda f: (f.defvjp( lambda a: (a, None), lambda r, c: (c.astype('float16'),)), {})[1])"
@@ -368,6 +399,7 @@ DIFFERENCES = {
     "lax.map(lambda a: a, x, batch_size=-1)": CLASS,
     "lax.scan(lambda c, a: (c, a), x[0], x, unroll=0)": "JAX takes 0 for 1, and refuses -1",
     "lax.fori_loop(0.0, 3.0, lambda i, c: c, x)": FLOAT_BOUNDS,
+    "lax.fori_loop(jnp.int16(0), jnp.int16(3), lambda i, c: c + i, 0) jit": CONSTANT_BOUNDS,
     "lax.custom_linear_solve(lambda v: v * v, x, lambda m, b: b, lambda m, b: b)": CLASS,
     HALF.format("ev.grad(lambda x: f(x).sum())(x)"): ONE_DTYPE,
     HALF.format("ev.jit(ev.grad(lambda x: ev.jit(f)(x).sum()))(x)"): ONE_DTYPE,

@@ -10,7 +10,6 @@ UNSUPPORTED = "evertrace says that it is not implemented, JAX that the argument 
 CLASS = "the error says what is wrong in its own class"
 INLINED = "JAX wraps these functions in calls of jit; evertrace traces them inline"
 TAPE = "evertrace's tape writes derivatives in the order of the backward pass"
-SETTLED = "evertrace stages the body again with the type that the carry has from then on"
 SIMPLER = "evertrace emits fewer or other operations for the same values"
 WEAK = "evertrace's weak types follow the promotion rules here, JAX's its implementation"
 

@@ -286,7 +286,31 @@ PyGetSetDef array_getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
+#if PY_VERSION_HEX < 0x030C0000
+// Lends the contents: what `__buffer__` does, which Python itself calls from 3.12 on. NumPy asks for
+// it before anything else, so what has a dense array is not asked in Python.
+int lend_buffer(PyObject* object, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  const ArrayObject* self = as_array(object);
+  const AvalObject* aval = is_array(object) ? aval_facts(self->aval) : nullptr;
+  PyErr_Clear();
+  if (aval != nullptr && PyArray_DescrCheck(aval->dtype) && self->data != nullptr) {
+    if (PyTypeNum_ISUSERDEF(reinterpret_cast<PyArray_Descr*>(aval->dtype)->type_num)) {
+      PyErr_SetString(PyExc_BufferError, "the buffer protocol has no elements of this dtype");
+      return -1;
+    }
+    const Ref host(get_host(object, nullptr));
+    return host ? PyObject_GetBuffer(host.get(), view, flags) : -1;
+  }
+  const Ref memory(PyObject_CallMethod(object, "__buffer__", "i", flags));
+  return memory ? PyObject_GetBuffer(memory.get(), view, flags) : -1;
+}
+#endif
+
 const PyType_Slot array_slots[] = {
+#if PY_VERSION_HEX < 0x030C0000
+    {Py_bf_getbuffer, as_slot<lend_buffer>()},
+#endif
     {Py_tp_doc, const_cast<char*>("The fields of an array.")},
     {Py_tp_init, as_slot<array_init>()},
     {Py_tp_new, as_slot<array_new>()},

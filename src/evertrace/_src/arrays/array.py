@@ -221,7 +221,7 @@ class Array(Fields, Members, metaclass=_ArrayType):
         return repr(self) if isinstance(self.aval.dtype, dtypes.ExtendedDType) else str(self.host())
 
     def __buffer__(self, flags: int) -> memoryview:
-        """Lend the contents, read-only, to what takes buffers (from Python 3.12 on)."""
+        """Lend the contents, read-only, to what takes buffers (before Python 3.12 by C++)."""
         refuse_keys(self, "__buffer__ (an array handed to what takes buffers)")
         return memoryview(self.host()).toreadonly()
 

@@ -67,6 +67,11 @@ def as_type(x, aval):
     return convert(x, aval.dtype, aval.weak_type)
 
 
+def as_types(carry, avals):
+    """Return a carry in the types of the body's results, which are others before the first turn."""
+    return [as_type(x, aval) for x, aval in zip(carry, avals, strict=False)]
+
+
 def as_arrays(outs):
     """Return results as users get them: literals become arrays."""
     return [as_array(x) if type(x) is Literal else x for x in outs]

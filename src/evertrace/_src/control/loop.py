@@ -7,6 +7,7 @@ the carry by tangents; reverse mode is refused. See `bounded` for loops with a g
 
 from evertrace._src import errors
 from evertrace._src.control.bodies import (
+    as_types,
     batch_first,
     memo,
     select_examples,
@@ -54,7 +55,7 @@ def _while_eager(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
             while may_interpret(turn):
                 (go_on,) = backend.interpret_jaxpr(cond_jaxpr, [*cond_consts, *carry])
                 if not go_on.host():
-                    return carry
+                    return as_types(carry, body_jaxpr.out_avals)
                 carry = backend.interpret_jaxpr(body_jaxpr, [*body_consts, *carry])
     params = {
         "cond_jaxpr": cond_jaxpr,

@@ -21,7 +21,7 @@ import numpy as np
 
 from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array, from_host
-from evertrace._src.control.bodies import memo, take, without_operands
+from evertrace._src.control.bodies import as_types, memo, take, without_operands
 from evertrace._src.control.call import split_tangents
 from evertrace._src.core import engine
 from evertrace._src.core.aval import is_inexact
@@ -121,7 +121,7 @@ def _interpret(jaxpr, length, reverse, consts, carry, xs):
         carry = outs[:num_carry]
         for stack, y in zip(stacks, outs[num_carry:], strict=True):
             stack[i] = y.host()
-    return [*carry, *map(from_host, stacks, out_avals)]
+    return [*as_types(carry, jaxpr.out_avals), *map(from_host, stacks, out_avals)]
 
 
 def _empty(aval):

@@ -10,6 +10,7 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.jit.observe import stateful
 from evertrace._src.jit.opened import opened
+from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, slice_p
 from evertrace._src.ops.structural import reshape, rev_p
 
@@ -132,7 +133,7 @@ def _join(xs, axis):
 
 
 def _interleaved(even, odd, axis):
-    """Return the elements of both in turn; there may be one more of the even ones."""
+    """Return the elements of both in turn, strongly typed; there may be one more even one."""
     shape, count = even.aval.shape, odd.aval.shape[axis]
     paired = _slice(even, axis, 0, count, 1) if shape[axis] > count else even
     column = (*shape[:axis], count, 1, *shape[axis + 1 :])
@@ -140,4 +141,4 @@ def _interleaved(even, odd, axis):
     out = reshape(pairs, (*shape[:axis], 2 * count, *shape[axis + 1 :]))
     if shape[axis] > count:
         out = _join([out, _slice(even, axis, count, count + 1, 1)], axis)
-    return out
+    return convert(out, out.aval.dtype)

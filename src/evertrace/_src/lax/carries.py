@@ -94,12 +94,12 @@ class Carry:
         return tree.treedef_tuple([self.treedef, self.state.treedef, *trees])
 
     def take_state(self, outs):
-        """Return the body's new carry, given the user's part of it, and of the right types.
+        """Return the body's new carry, given the user's part of it.
 
         It is empty if the body has to be staged again, with more state in the carry.
         """
         changed = self.state.leave()
-        return [] if changed is None else self.keep_types(outs + changed)
+        return [] if changed is None else outs + changed
 
     def grow(self):
         """Take up what the body was found to change; returns whether there is any."""
@@ -125,17 +125,12 @@ class Carry:
         given = body.jaxpr.invars[len(body.captured) :]
         self._kept = {i: x for i, x in self._numbers.items() if body.jaxpr.outvars[i] is given[i]}
 
-    def keep_types(self, outs):
-        """Return the body's new carry with the weak types of the old one, where that is all."""
-        return [
-            as_type(x, a) if same_type(x.aval, a) and not a.weak_type else x
-            for x, a in zip(outs, self.avals, strict=True)
-        ]
-
     def settle(self, out_avals):
-        """Bring weakly typed initial values to the types the body returns.
+        """Bring weakly typed initial values to the dtypes the body returns.
 
-        Returns whether any changed, so that the body has to be staged again.
+        Whether types are weak is the body's affair, as in JAX: it gets what the initial value is,
+        and what it returns is what the result is. Returns whether any changed, so that the body
+        has to be staged again.
         """
         avals = [_settled(a, b) for a, b in zip(self.avals, out_avals, strict=True)]
         changed = avals != self.avals
@@ -157,12 +152,10 @@ class Carry:
 
 def _settled(a, b):
     """Return the type of a weakly typed initial value of type `a` if the body makes `b` of it."""
-    if not a.weak_type or a.shape != b.shape or a is b:
+    if not a.weak_type or a.shape != b.shape or a.dtype == b.dtype:
         return a
-    if not b.weak_type or a.dtype != b.dtype:
-        dtype, _ = dtypes.lattice_result_type(a, b)
-        return a.update(dtype=dtype, weak_type=False)
-    return a
+    dtype, _ = dtypes.lattice_result_type(a, b)
+    return a.update(dtype=dtype, weak_type=False)
 
 
 def _type_fix(a, b):

@@ -1,8 +1,8 @@
 """Loops on trees of arrays: while_loop, fori_loop, scan, map.
 
 Each function stages its bodies and binds `while_p` or `scan_p`. Bodies may use arrays and traced
-values from around them. A carry keeps its type from turn to turn; a weakly typed initial value
-(such as a Python scalar) takes the type that the body gives it.
+values from around them. A carry keeps its dtype from turn to turn; a weakly typed initial value
+(such as a Python scalar) takes the dtype that the body gives it.
 """
 
 from __future__ import annotations
@@ -224,8 +224,7 @@ def fori_loop(
     label = labelled(named(parameter(body_fun, 0)), named(parameter(body_fun, 1)))
     length = max(end - first, 0)
     unroll = _unroll_count(1 if unroll is None else unroll, length)
-    dtype = lower.aval.dtype
-    start = literal(first, dtype, dtype == dtypes.default_dtype(int))
+    start = literal(first, dtypes.default_dtype(int), True)  # the number that it is in Python
     (_, value), _ = _scan("fori_loop", label, turn, (start, init_val), None, length, False, unroll)
     return value
 
@@ -258,7 +257,7 @@ def _next(i):
 
 
 def _bounds(lower, upper) -> tuple[Any, Any]:
-    """Return both bounds as integer scalars of one dtype; Python's stay weakly typed."""
+    """Return both bounds as integer scalars of one dtype; Python's stay weak in their own."""
     lower, upper = as_operand(lower, "fori_loop"), as_operand(upper, "fori_loop")
     dtype, _ = dtypes.lattice_result_type(lower, upper)
     for name, x in (("lower", lower), ("upper", upper)):
@@ -270,8 +269,9 @@ def _bounds(lower, upper) -> tuple[Any, Any]:
                 fix=f"convert {name}, e.g. with `astype('int32')`.",
                 anchor="loop-bounds",
             )
-    return as_type(lower, lower.aval.update(dtype=dtype)), as_type(
-        upper, upper.aval.update(dtype=dtype)
+    return tuple(
+        x if x.aval.dtype == dtype else as_type(x, x.aval.update(dtype=dtype, weak_type=False))
+        for x in (lower, upper)
     )
 
 
