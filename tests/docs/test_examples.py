@@ -1,5 +1,6 @@
 """Every example in the README and the documentation runs and prints what it says."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,15 @@ def test_examples_run_as_printed(page, monkeypatch, tmp_path):
         run_page(page)
     finally:
         ev.config.update("simulated_devices", None)  # an example may have asked for some
+
+
+def test_each_recipe_of_the_cookbook_has_a_picture():
+    page = ROOT / "docs" / "guides" / "cookbook.md"
+    sections = page.read_text(encoding="utf-8").split("\n## ")[1:]
+    assert len(sections) == 8
+    for section in sections:
+        (picture,) = re.findall(r"^!\[.+\]\((.+)\)$", section, re.MULTILINE)
+        assert (page.parent / picture).read_text(encoding="utf-8").count("<") > 30
 
 
 @pytest.mark.parametrize(

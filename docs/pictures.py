@@ -1,0 +1,130 @@
+"""Draws the pictures of the training cookbook, from what its own examples have computed.
+
+    python docs/pictures.py
+
+needs the extra `demo`. The pictures are kept beside the page, so that readers need neither.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent)]
+
+from tests.docs.examples import blocks  # noqa: E402
+
+PAGE = HERE / "guides" / "cookbook.md"
+STYLE = {
+    "svg.hashsalt": "evertrace", "svg.fonttype": "none", "axes.spines.top": False,
+    "axes.spines.right": False, "figure.figsize": (6, 2.4), "figure.constrained_layout.use": True,
+}  # fmt: skip
+
+
+def mlp(made: dict[str, Any]) -> None:
+    """Draw the data and what was learnt of them."""
+    order = np.argsort(made["x"][:, 0])
+    x = np.asarray(made["x"])[order]
+    plt.plot(x, np.asarray(made["y"])[order], ".", markersize=3, label="data")
+    plt.plot(x, made["mlp"](made["params"], x), label="network")
+    plt.legend(frameon=False)
+
+
+def cnn(made: dict[str, Any]) -> None:
+    """Draw images with what they are taken for."""
+    names = ("upright", "lying", "crossed")
+    _, rows = plt.subplots(2, 6, figsize=(6, 2.6))
+    for i, axes in enumerate(rows.flat):
+        axes.imshow(made["images"][i], cmap="gray")
+        axes.set_title(names[int(made["scores"][i].argmax())], fontsize=8)
+        axes.axis("off")
+
+
+def rnn(made: dict[str, Any]) -> None:
+    """Draw a sequence, its running mean, and what the network says."""
+    said = made["rnn"](made["params"], made["xs"][0])
+    plt.plot(made["xs"][0], color="lightgray", label="sequence")
+    plt.plot(made["ys"][0], label="running mean")
+    plt.plot(said, "--", label="network")
+    plt.legend(frameon=False)
+
+
+def transformer(made: dict[str, Any]) -> None:
+    """Draw the attention of both heads."""
+    _, both = plt.subplots(1, 2, figsize=(6, 3))
+    for i, axes in enumerate(both):
+        axes.imshow(made["weights"][i], cmap="Blues")
+        axes.set_title(f"head {i + 1}", fontsize=9)
+        axes.set_xlabel("looks at")
+        axes.set_ylabel("place")
+
+
+def vae(made: dict[str, Any]) -> None:
+    """Draw where the encoder puts the data."""
+    mean, _ = made["encode"](made["params"], made["data"])
+    plt.scatter(mean[:, 0], mean[:, 1], c=made["data"][:, 0], s=10)
+    plt.colorbar(label="first component of the data")
+    plt.gca().set_aspect("equal")
+
+
+def gp(made: dict[str, Any]) -> None:
+    """Draw the prediction with two standard deviations."""
+    jnp, kernel, length = made["jnp"], made["kernel"], made["params"][0]
+    at = jnp.linspace(-1.0, 7.0, 200)
+    across = kernel(at, made["x"], length)
+    mean = across @ jnp.linalg.solve(made["cov"], made["y"])
+    spread = 1 - jnp.sum(across * jnp.linalg.solve(made["cov"], across.T).T, 1)
+    width = 2 * jnp.sqrt(jnp.maximum(spread, 0))
+    plt.fill_between(np.asarray(at), mean - width, mean + width, alpha=0.25)
+    plt.plot(at, mean)
+    plt.plot(made["x"], made["y"], "k.")
+
+
+def mcmc(made: dict[str, Any]) -> None:
+    """Draw the samples beside the density."""
+    at = np.linspace(-2, 6, 200)
+    plt.hist(np.ravel(made["samples"]), 80, density=True, alpha=0.4, label="samples")
+    plt.plot(at, np.exp(-0.5 * (at - 2) ** 2) / np.sqrt(2 * np.pi), label="density")
+    plt.legend(frameon=False)
+
+
+def rl(made: dict[str, Any]) -> None:
+    """Draw what the policy does beside what it is paid for it."""
+    places = np.arange(4)
+    plt.bar(places - 0.2, [0.1, 0.9, 0.3, 0.2], 0.4, label="payoff")
+    plt.bar(places + 0.2, made["nn"].softmax(made["logits"]), 0.4, label="policy")
+    plt.xticks(places)
+    plt.xlabel("action")
+    plt.legend(frameon=False)
+
+
+DRAWN = {
+    "A multilayer perceptron, with Adam by hand": mlp, "A convolutional network": cnn,
+    "A recurrent network": rnn, "A transformer": transformer, "A variational autoencoder": vae,
+    "A Gaussian process": gp, "Markov chain Monte Carlo": mcmc, "Reinforcement learning": rl,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Run the page section by section, and draw each."""
+    made: dict[str, Any] = {"__name__": "__main__"}
+    plt.rcParams.update(STYLE)
+    for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
+        for block in blocks(section):
+            exec(compile(block.source, PAGE, "exec"), made)  # noqa: S102 - our own page
+        draw = DRAWN[section.partition("\n")[0]]
+        plt.figure()
+        draw(made)
+        path = PAGE.parent / "pictures" / f"{draw.__name__}.svg"
+        plt.savefig(path, metadata={"Date": None})
+        plt.close("all")
+
+
+if __name__ == "__main__":
+    main()
