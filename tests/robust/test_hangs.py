@@ -7,7 +7,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import lax
+from evertrace import lax, random
 from evertrace.export import symbolic_shape
 from evertrace.scipy import linalg, special
 
@@ -108,6 +108,13 @@ def test_sizes_are_no_larger_than_somebody_means(name):
         make()
 
 
+@pytest.mark.parametrize("text", ["a + 9223372036854775807", "9000000000000000000*a"])
+def test_arrays_that_are_too_large_for_all_sizes_are_refused(text):
+    # XLA's reader could make nothing of their types.
+    with pytest.raises(ValueError, match=r"2\*\*63 bytes|beyond 64 bits"):
+        ev.core.ShapedArray(symbolic_shape(text), "float32")
+
+
 def test_constraints_of_sizes_are_as_many_as_somebody_writes():
     with pytest.raises(ValueError, match="SymbolicScope: 10,000 constraints"):
         symbolic_shape("a", constraints=["a >= 1"] * 10_000)
@@ -118,6 +125,35 @@ def test_sizes_below_these_limits_are_exact():
     assert (a + 1) ** 40 == (a + 1) ** 20 * (a + 1) ** 20
     assert str(a**100 * 2**62) == f"{2**62}*a^100"
     assert functools.reduce(lambda x, y: x // 2 + y, [a, b] * 30) >= 1
+
+
+@pytest.mark.parametrize(
+    ("n", "p"), [(np.inf, 1.0), (np.inf, 0.0), (0.0, -0.0), (5.0, -0.0), (np.inf, np.nan)]
+)
+def test_numbers_of_events_that_are_certain_are_drawn_at_once(n, p):
+    found = random.binomial(random.key(0), n, p)
+    assert np.isnan(found) if np.isnan(p) else found == (np.inf if n == np.inf else 0)
+
+
+def test_counts_of_what_has_no_probabilities():
+    n = jnp.array([jnp.inf, -jnp.inf, jnp.nan])
+    assert random.multinomial(random.key(0), n, jnp.array([-(2.0**70)])).shape == (3, 1)
+
+
+SIZES_OF_CONVOLUTIONS = {
+    "conv_shape_tuple": lambda x: lax.conv_shape_tuple(x, (3,), (), "SAME"),
+    "conv_general_shape_tuple": lambda x: lax.conv_general_shape_tuple(x, (3,), (), "SAME", None),
+    "conv_transpose_shape_tuple": lambda x: lax.conv_transpose_shape_tuple(
+        x, (3,), (), "SAME", None
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIZES_OF_CONVOLUTIONS)
+def test_an_array_that_is_given_as_a_shape_is_not_printed(name):
+    with pytest.raises(TypeError, match=r"ndarray float64\[1048576, 3\]") as e:
+        SIZES_OF_CONVOLUTIONS[name](np.broadcast_to(1.0, (2**20, 3)))
+    assert len(str(e.value)) < 1000
 
 
 @pytest.mark.parametrize("make", [linalg.pascal, linalg.invpascal])

@@ -206,7 +206,8 @@ def _intern(cls, shape, dtype, weak_type):
     if found is not None:
         return found
     size = math.prod(shape)
-    if not dims.is_dim(size) and size * dtype.itemsize > _MOST_BYTES:
+    is_known = not dims.is_dim(size) or not size.scope.is_open
+    if is_known and dims.is_below(_MOST_BYTES, size * dtype.itemsize):
         raise _too_large(shape, dtype)
     scope = next((n.scope for n in shape if dims.is_dim(n) and n.scope.is_open), None)
     self: Any = native.AvalBase.__new__(cls if scope is None else _OpenArray)

@@ -51,14 +51,15 @@ def conv_dimension_numbers(
       >>> numbers.lhs_spec, numbers.rhs_spec
       ((0, 2, 1), (2, 1, 0))
     """
+    lhs_shape, rhs_shape = as_shape(lhs_shape), as_shape(rhs_shape)
     rank = len(lhs_shape)
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     if len(rhs_shape) != rank:
         raise errors.user_error(
             errors.ShapeError,
-            f"convolution: the operand has shape {tuple(lhs_shape)}, the kernel "
-            f"{tuple(rhs_shape)}: ranks differ.",
+            f"convolution: the operand has shape {lhs_shape}, the kernel {rhs_shape}: ranks "
+            f"differ.",
             fix="give both the same number of spatial dimensions.",
             anchor="shape-conv",
         )

@@ -171,7 +171,7 @@ def binomial(
     q = where(is_rare, p, 1 - p)
     is_invalid = isnan(n) | (n < 0) | isnan(q) | (q < 0)
     q, trials = where(is_invalid, 0.01, q), where(is_invalid, 0, floor(n))
-    is_small = is_invalid | (n * q <= SMALL_MEAN)
+    is_small = is_invalid | isinf(n) | (n * q <= SMALL_MEAN)  # whose product may be inf * 0
     small = _binomial_by_gaps(key, where(is_small & ~isinf(n), trials, 0), q)
     large = _binomial_by_rejection(
         keys_.clone(key), where(is_small, 1e4, trials), where(is_small, 0.5, q)
@@ -183,13 +183,13 @@ def binomial(
 
 def _binomial_by_gaps(key, n, q):
     """Count the successes: the gaps between them are geometric numbers."""
-    log_failure = log1p(-q)
+    log_failure = abs_(log1p(-q))  # of zeros of both signs: gaps that are never negative
 
     def step(state):
         count, position, key = state
         used, key = keys_.pair(key)
         count = where(position <= n, count + 1, count)
-        gap = ceil(log(unit(used, n.shape, n.dtype)) / log_failure)
+        gap = ceil(abs_(log(unit(used, n.shape, n.dtype))) / log_failure)
         return count, position + gap, key
 
     first = (full(n.aval, 0), full(n.aval, 0), key)
