@@ -208,6 +208,26 @@ def test_poch_of_two_poles():
     np.testing.assert_allclose(np.asarray(got), scipy.special.poch(z, m), rtol=1e-13)
 
 
+@pytest.mark.parametrize(
+    ("z", "m", "expected"),
+    [
+        (1e30, 1.0, 1e30), (-1e20, 1.0, -1e20), (1e300, -1.0, 1e-300), (0.5, -2.5, np.inf),
+        (-2.0, 0.5, 0.0), (np.inf, 0.5, np.inf), (np.inf, -0.5, 0.0), (3.0, np.nan, np.nan),
+    ],
+)  # fmt: skip
+def test_poch_of_what_is_large_or_special(z, m, expected):
+    np.testing.assert_allclose(special.poch(z, m), expected, rtol=1e-13)
+
+
+def test_choices_with_repetition_of_few_things():
+    n, k = np.meshgrid([0.0, 0.5, 1.0, 2.0], [0.0, 0.5, 1.0, 2.0])
+    got = special.comb(jnp.asarray(n), jnp.asarray(k), repetition=True)
+    expected = scipy.special.comb(n, k, repetition=True)
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-10, atol=1e-12)
+    by_n = ev.grad(lambda n: special.comb(n, 0.0, repetition=True))(0.0)
+    assert by_n == 0
+
+
 # ---------------------------------------------------------------- other arguments
 
 

@@ -15,7 +15,7 @@ from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.creation import asarray
-from evertrace._src.ops.formula import choose, exp, lgamma
+from evertrace._src.ops.formula import choose, exp, floor, lgamma, log, log1p
 from evertrace._src.ops.formula import digamma as psi
 from evertrace._src.scipy.special.formulas import public, special
 from evertrace._src.scipy.special.gamma import (
@@ -71,7 +71,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 
     Returns:
       a floating array of the promoted dtype and common shape: 0 where an argument is negative or k
-      exceeds N (without repetition).
+      exceeds N (without repetition); with repetition 1 where k is 0.
 
     Example:
       >>> from evertrace.scipy import special
@@ -105,13 +105,24 @@ def _comb(n, k):
     return _choices(n, k)
 
 
-@special(
-    lambda out, n, k: _choices_by_n(out, n + k - 1, k),
-    lambda out, n, k: _choices_by_n(out, n + k - 1, k) + _choices_by_k(out, n + k - 1, k),
-    weak=True,
-)
+def _repeated_by_n(out, n, k):
+    inside = (out > 0) & (n > 0)
+    n, k = choose(inside, n, 1), choose(inside, k, 0)
+    return out * (psi(n + k) - psi(n))
+
+
+def _repeated_by_k(out, n, k):
+    inside = (out > 0) & (n > 0)
+    n, k = choose(inside, n, 1), choose(inside, k, 0)
+    return out * (psi(n + k) - psi(k + 1))
+
+
+@special(_repeated_by_n, _repeated_by_k, weak=True)
 def _comb_with_repetition(n, k):
-    return _choices(n + k - 1, k)
+    # Of no things there is one way to choose none.
+    nothing, counts = (n >= 0) & (k == 0), (n > 0) & (k > 0)
+    n, k = choose(counts, n, 1), choose(counts, k, 0)
+    return choose(nothing, 1, choose(counts, exp(-log_beta(n, k + 1)) / (n + k), 0))
 
 
 @special(lambda out, z, m: out * (psi(z + m) - psi(z)), lambda out, z, m: out * psi(z + m))
@@ -132,12 +143,35 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
       24.0
     """
     # Both are poles: (z)_m is (-1)**m * (1 - z - m)_m.
-    both = is_pole_of_gamma(z) & is_pole_of_gamma(z + m)
-    start = choose(both, 1 - z - m, z)
-    value = exp(lgamma(start + m) - lgamma(start)) * sign_of_gamma(start + m) * sign_of_gamma(start)
-    value = choose(both, alternating(m) * value, value)
-    at_pole = choose(is_pole_of_gamma(z) & ~both, 0, value)
-    return choose(m == 0, 1, choose((z != z) | (m != m), math.nan, at_pole))
+    is_whole = (m == floor(m)) & (abs(m) < math.inf)
+    both = is_pole_of_gamma(z) & is_pole_of_gamma(z + m) & is_whole
+    start, end = choose(both, 1 - z - m, z), choose(both, 1 - z, z + m)
+    sign = choose(both, alternating(m), sign_of_gamma(start) * sign_of_gamma(end))
+    value = sign * exp(_log_ratio_of_gammas(start, end, m))
+    value = choose(is_pole_of_gamma(end), math.inf, value)
+    value = choose(z == math.inf, choose(m > 0, z, 0), value)
+    value = choose(m == -math.inf, math.nan, value)
+    value = choose(is_pole_of_gamma(z) & ~both, 0, value)
+    has_none = (z != z) | (m != m) | (z == -math.inf)
+    return choose(m == 0, 1, choose(has_none, math.nan, value))
+
+
+def _log_ratio_of_gammas(start, end, m):
+    """Return log(Gamma(end) / Gamma(start)), where end = start + m.
+
+    That of large ones is taken of Stirling's series: the difference of their logarithms would be
+    lost in rounding.
+    """
+    is_large = (start > 16) & (end > 16) & (start < math.inf) & (end < math.inf)
+    a, b = choose(is_large, start, 17), choose(is_large, end, 17)
+    by = choose(is_large, m, 0)
+    series = (a - 0.5) * log1p(by / a) + by * (log(b) - 1) + _stirling_tail(b) - _stirling_tail(a)
+    return choose(is_large, series, lgamma(end) - lgamma(start))
+
+
+def _stirling_tail(x):
+    square = x * x
+    return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / x
 
 
 @public
