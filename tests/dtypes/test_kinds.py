@@ -6,7 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import evertrace as ev
 import evertrace.dtypes as public
+import evertrace.numpy as jnp
+from evertrace import lax
 from evertrace._src import config, dtypes
 from evertrace._src.dtypes import KeyType, kinds
 from evertrace._src.errors import DTypeError
@@ -59,6 +62,16 @@ def test_canonical_form_of_special_dtypes():
         dtypes.canonicalize_dtype(KEY)
     with pytest.raises(TypeError):
         dtypes.canonicalize_dtype("no such dtype")
+
+
+@pytest.mark.parametrize("dtype", ["g", "G"])
+def test_no_array_has_the_longest_floats(dtype):
+    x = np.ones(3, dtype)
+    for make in (jnp.asarray, jnp.sin, lax.sin, lambda x: lax.full((2,), x[0]), ev.device_put):
+        with pytest.raises(DTypeError, match=rf"arrays cannot have dtype {x.dtype}"):
+            make(x)
+        with pytest.raises(DTypeError, match=rf"arrays cannot have dtype {x.dtype}"):
+            ev.jit(lambda: make(x), strict=True)()  # noqa: B023 (called at once)
 
 
 def test_types_of_c_with_the_same_bits_are_one_dtype():

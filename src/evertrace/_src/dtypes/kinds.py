@@ -201,7 +201,18 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
         )
     if not parsed.isnative:  # elements in the order of other machines are copied on their way in
         parsed = parsed.newbyteorder("=")
+    if parsed.itemsize > _MOST_BYTES.get(parsed.kind, parsed.itemsize):
+        raise user_error(
+            DTypeError,
+            f"canonicalize_dtype: arrays cannot have dtype {parsed}.",
+            fix=f"convert it first: `x.astype({'complex' if parsed.kind == 'c' else 'float'})`.",
+            anchor="dtype-unsupported",
+        )
     return in_current_mode(parsed)
+
+
+_MOST_BYTES = {"f": 8, "c": 16}
+"""Of a number by its kind: no engine computes in C's longest floats."""
 
 
 def in_current_mode(dtype: Any) -> Any:
