@@ -116,6 +116,14 @@ def test_inspect_array_sharding(run):
     assert [s.device_set for s in seen] == [set(ev.devices()[:1])]
 
 
+@both
+def test_inspect_array_sharding_with_a_function_of_nothing(run):
+    with pytest.raises(TypeError, match=r"<lambda> cannot be called with what it was given") as e:
+        run(lambda x: debug.inspect_array_sharding(x, callback=lambda: 1))(jnp.ones(3))
+    assert "inspect_array_sharding" in str(e.value)
+    assert "\n  at " in str(e.value)
+
+
 class Grid:
     """A sharding of eight by eight elements over four devices."""
 

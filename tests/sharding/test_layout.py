@@ -59,6 +59,12 @@ def test_specs_are_sequences_that_compare():
     assert list(spec) == ["x", None, ("y", "z")]
     assert spec.index(("y", "z")) == 2
     assert P("x") + P("y") == P("x", "y")
+    y = ("y",)
+    assert P("x") + y == P("x", "y")
+    assert y + P("x") == P("y", "x")
+    for add in (lambda: P("x") + 1, lambda: 1 + P("x"), lambda: P("x") + None):
+        with pytest.raises(TypeError, match="unsupported operand type"):
+            add()
     assert hash(P("x")) == hash(P(("x",)))
     assert P("x") != P("x", None)
     assert ev.P is P

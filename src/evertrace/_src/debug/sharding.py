@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from evertrace._src import errors
+from evertrace._src import errors, source
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.debug.callback import bind
+from evertrace._src.ops.callback import called
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.debug")
@@ -30,12 +31,17 @@ def inspect_array_sharding(value: Any, *, callback: Any) -> None:
       >>> len(seen)
       1
     """
-    check_callable("debug.inspect_array_sharding", callback)
-    array = as_array(value, "debug.inspect_array_sharding")
-    if not isinstance(array, Tracer):
-        callback(array.sharding)
-        return
-    bind("debug.inspect_array_sharding", lambda x: callback(x.sharding), (array,), {}, False, False)
+    name = "debug.inspect_array_sharding"
+    check_callable(name, callback)
+    array, src = as_array(value, name), source.user_source()
+
+    def tell(x: Any) -> None:
+        called(name, callback, (x.sharding,), {}, src)
+
+    if isinstance(array, Tracer):
+        bind(name, tell, (array,), {}, False, False)
+    else:
+        tell(array)
 
 
 @public

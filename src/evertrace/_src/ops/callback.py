@@ -86,6 +86,23 @@ _NARROWER = {
 # ---------------------------------------------------------------- calling
 
 
+def called(name, fun, args, kwargs, src):
+    """Return what a user's function gives; that it does not take these arguments is worded."""
+    try:
+        return fun(*args, **kwargs)
+    except TypeError as error:
+        traceback = error.__traceback__
+        if traceback is not None and traceback.tb_next is not None:  # raised by what it does
+            raise
+        raise errors.user_error(
+            TypeError,
+            f"{name}: {_name_of(fun)} cannot be called with what it was given: {error}.",
+            fix="pass the callback what it takes.",
+            anchor="callback",
+            src=src,
+        ) from None
+
+
 class FlatCallback:
     """A user's function of trees as a function of flat arrays.
 
@@ -112,19 +129,7 @@ class FlatCallback:
         for (i, _), value in zip(self.static, static, strict=True):
             leaves.insert(i, value)
         args, kwargs = tree.unflatten(self.in_tree, leaves)
-        try:
-            return fun(*args, **kwargs)
-        except TypeError as error:
-            traceback = error.__traceback__
-            if traceback is not None and traceback.tb_next is not None:  # raised by what it does
-                raise
-            raise errors.user_error(
-                TypeError,
-                f"{self.name}: {_name_of(fun)} cannot be called with what it was given: {error}.",
-                fix="pass the callback what it takes.",
-                anchor="callback",
-                src=self.src,
-            ) from None
+        return called(self.name, fun, args, kwargs, self.src)
 
     def __repr__(self):
         return _name_of(self.fun)

@@ -88,9 +88,13 @@ class PartitionSpec:
         return len(self.partitions)
 
     def __add__(self, other: Any) -> Any:
+        if not isinstance(other, (tuple, list, PartitionSpec)):
+            return NotImplemented
         return self.update(partitions=(*self.partitions, *other))
 
     def __radd__(self, other: Any) -> Any:
+        if not isinstance(other, (tuple, list)):
+            return NotImplemented
         return self.update(partitions=(*other, *self.partitions))
 
     def _key(self):
