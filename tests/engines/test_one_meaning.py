@@ -73,6 +73,12 @@ CASES = {
         lambda x: lax.reduce_window(x, f32(-INF)[0], lax.max, (2,), (1,), [(-1, -1)]),
         [f32(9, 2, 3, 9)], f32(3),
     ),
+    "power of an int beyond C's": (
+        lambda x: lax.integer_pow(x, 2**63), [f32(-1, 1, 0, 2)], f32(1, 1, 0, INF),
+    ),
+    "power of a negative int beyond C's": (
+        lambda x: lax.integer_pow(x, -(2**63) - 1), [f32(-1, 1, 2)], f32(-1, 1, 0),
+    ),
     "scatter to no places": (
         lambda x, i, y: x.at[i].max(y),
         [f32(1, NAN), np.zeros(0, np.int32), np.zeros(0, np.float32)], f32(1, NAN),

@@ -2,9 +2,12 @@
 
 import ast
 
+import numpy as np
 import pytest
 
+import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import lax
 from tests.fuzz import calls, oracles, verdicts
 
 
@@ -27,6 +30,39 @@ def test_what_is_said_to_differ_differs(target):
 def test_what_has_several_results_is_there(target):
     assert target in calls.targets()
     assert oracles.peer(target)
+
+
+@pytest.mark.parametrize("target", [*oracles.ASKED_IF, *oracles.COMPARED])
+def test_what_is_asked_with_care_is_there(target):
+    assert target in calls.targets()
+    assert oracles.peer(target)
+
+
+FREE = {
+    "another order before": ("partition", [2, 1, 3, 5, 4], None),
+    "another kth": ("partition", [1, 2, 4, 3, 5], "integers"),
+    "another element": ("partition", [1, 1, 3, 4, 5], "integers"),
+    "another order of indices": ("argpartition", [3, 1, 0, 2, 4], None),
+    "an index twice": ("argpartition", [3, 3, 0, 2, 4], "integers"),
+    "indices of others": ("argpartition", [3, 0, 1, 2, 4], "integers"),
+}
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_of_partitions_all_is_compared_that_is_one(name):
+    function, found, word = FREE[name]
+    program = calls.Program(f"jnp.{function}", ("jnp.array([3, 1, 5, 2, 4])", "2"))
+    text = oracles.difference(program, jnp.array(found))
+    assert text is None if word is None else text.startswith(word)
+
+
+def test_unsigned_numbers_of_32_bits_are_compared_with_their_like():
+    large = "jnp.array([2**32 - 1, 3], 'uint32')"
+    program = calls.Program("jnp.add", (large, large))
+    assert oracles.difference(program, jnp.array([2**32 - 2, 6], "uint32")) is None
+    assert oracles.difference(program, jnp.array([2**32 - 1, 6], "uint32")).startswith("integers")
+    beside = calls.Program("jnp.add", (large, "-1"))
+    assert oracles.difference(beside, jnp.array([7, 7], "uint32")) is None
 
 
 def test_most_functions_have_an_oracle():
@@ -65,6 +101,8 @@ FOUND = {
     "a large exponent of zero": ("jnp.ldexp", ["-0.0", "jnp.array([2**32 - 1, 7], 'uint32')"]),
     "a small exponent of infinity": ("jnp.ldexp", ["jnp.inf", "jnp.array([-2**31, 2**31 - 1])"]),
     "what is left of a division by zero": ("jnp.polydiv", ["jnp.zeros(3)", "jnp.zeros(1)"]),
+    "derivatives of numbers in many dimensions": ("jnp.polyder", ["np.zeros((1,) * 5)"]),
+    "derivatives of too high an order": ("jnp.polyder", ["jnp.ones(3)", "7"]),
     "logarithm of a complex zero": ("jnp.log10", ["jnp.zeros(2, complex)"]),
     "binary logarithm of a complex zero": ("jnp.log2", ["jnp.zeros(2, complex)"]),
 }
@@ -89,20 +127,61 @@ ENGINES = {
         ["jnp.array([complex(x, y) for x in (0.0, -0.0) for y in (0.0, -0.0)])"],
     ),
     "a logarithm at its cut": ("nn.log1mexp", ["jnp.zeros(2, complex)"]),
+    "a logarithm on its cut": ("nn.log1mexp", ["jnp.array([-1, -0.5], complex)"]),
     "ratios from zero": ("jnp.geomspace", ["0 * 1j", "8 + 0j", "4"]),
     "ratios to zero": ("jnp.geomspace", ["1 + 0j", "0 * 1j", "4"]),
     "logarithms": ("jnp.log10", [COMPLEX]),
+    "products of four bits": ("lax.mulhi", ["jnp.arange(8, dtype='int4')"] * 2),
+    "products of four bits without sign": ("lax.mulhi", ["jnp.arange(16, dtype='uint4')"] * 2),
 }
-"""Calls of complex numbers whose special values engines did not agree on."""
+"""Calls whose values engines did not agree on, most of them special ones of complex numbers."""
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", ENGINES)
-def test_engines_agree_on_special_complex_numbers(name):
+def test_engines_agree_on_what_was_found(name):
     target, args = ENGINES[name]
     traced = tuple(i for i, text in enumerate(args) if text != "4")
     program, found = called(target, args, under="xla", traced=traced)
     assert verdicts.difference(found, verdicts.evaluated(program.eager())) is None
+
+
+CUT = (
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cos",
+    "cosh",
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+)
+"""Functions that are real on the real axis, or a part of it: the signs of zeros decide values."""
+
+
+@pytest.mark.engine
+def test_engines_agree_on_the_sides_of_cuts():
+    def functions(z):
+        return {name: getattr(lax, name)(z) for name in CUT}
+
+    near = [0.0, -0.0, 0.5, -0.5, 1.25, -1.25]
+    z = np.array([complex(x, y) for x in near for y in near if x * y == 0], "complex64")
+    found = ev.jit(functions, engine="xla")(jnp.asarray(z))
+    for name, expected in functions(jnp.asarray(z)).items():
+        a, b = np.asarray(found[name]), np.asarray(expected)
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=name)
+        is_zero = b.imag == 0
+        assert (np.signbit(a.imag) == np.signbit(b.imag))[is_zero].all(), name
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,14 @@ def test_bincount_of_traced_values_needs_a_length():
     np.testing.assert_array_equal(ev.jit(lambda u: jnp.bincount(u, length=3))(u), [0, 2, 1])
 
 
+@pytest.mark.parametrize("quantile", [jnp.quantile, jnp.nanquantile])
+def test_quantiles_that_are_elements_are_these(quantile):
+    # Each is an element by itself: nothing of its neighbour is added, which may be infinite.
+    x = jnp.array([jnp.inf, 1.0, -jnp.inf])
+    np.testing.assert_array_equal(quantile(x, jnp.array([0.0, 0.5, 1.0])), [-np.inf, 1, np.inf])
+    assert quantile(jnp.array([jnp.inf]), 0.3) == np.inf
+
+
 def test_quantiles_of_nans_and_infinities():
     assert np.isnan(jnp.median(jnp.asarray([1.0, np.nan, 2.0])))
     assert jnp.quantile(jnp.asarray([-np.inf, 0.0, np.inf]), 0.5) == 0

@@ -153,11 +153,8 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
       Array([2., 2.], dtype=float32)
     """
     (p,) = promote_dtypes_inexact("polyder", atleast_1d(operand("polyder", p)))
-    for _ in range(_order("polyder", m)):
-        degree = p.shape[0] - 1
-        if degree < 1:
-            return creation.zeros(0, p.dtype)
-        p = ufuncs.multiply(p[:-1], creation.arange(degree, 0, -1, p.dtype))
+    for _ in range(min(_order("polyder", m), p.shape[0])):
+        p = ufuncs.multiply(p[:-1], creation.arange(p.shape[0] - 1, 0, -1, p.dtype))
     return p
 
 

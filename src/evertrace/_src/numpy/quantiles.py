@@ -282,8 +282,11 @@ def _at_quantile(lines, q, count, method):
     share = ufuncs.subtract(place, below)
     if method == "nearest":  # halves go down, as in JAX
         return elementary.where(ufuncs.less_equal(share, 0.5), low, high)
-    # Not low + share * (high - low), which is NaN between infinities.
-    return ufuncs.add(ufuncs.multiply(low, ufuncs.subtract(1, share)), ufuncs.multiply(high, share))
+    # Not low + share * (high - low), which is NaN between infinities, as is one without a share.
+    between = ufuncs.add(
+        ufuncs.multiply(low, ufuncs.subtract(1, share)), ufuncs.multiply(high, share)
+    )
+    return elementary.where(ufuncs.equal(share, 0), low, between)
 
 
 def _look_up(lines, places, q_shape):

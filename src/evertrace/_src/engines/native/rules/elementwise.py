@@ -50,9 +50,9 @@ def _square_root(e, x, out):
 
 @emission.define(ops.integer_pow_p)
 def _integer_pow(e, eqn, xs):
-    """Raise complex numbers by products, in the order of the other engines."""
+    """Raise complex numbers, and to what is no int of C, by products as the other engines do."""
     out, y = kind_of(eqn.outvars[0].aval), eqn.params["y"]
-    if eqn.invars[0].aval.dtype.kind != "c" or y == 0:
+    if (eqn.invars[0].aval.dtype.kind != "c" and abs(y) < 2**63) or y == 0:
         return e.loop("integer_pow", xs, out, y)
     power = ops.repeated_product(xs[0], abs(y), lambda a, b: e.loop("mul", (a, b), out))
     return power if y > 0 else e.loop("div", (e.scalar(1, out[0]), power), out)

@@ -22,7 +22,15 @@ direct(ops.shift_right_logical_p, "stablehlo.shift_right_logical")
 @lowering.define(ops.mulhi_p)
 def _mulhi(b, out, x, y):
     x, y = (b.spread(z, out) for z in (x, y))
-    return b.op("chlo.mulhi", [x, y], out)
+    width = dtypes.itemsize_bits(out.dtype)
+    if width >= 8:
+        return b.op("chlo.mulhi", [x, y], out)
+    whole = out.update(dtype=np.dtype(np.int32))  # XLA would take the high half of the byte's
+    product = b.op("stablehlo.multiply", [b.convert(z, whole.dtype) for z in (x, y)], whole)
+    product = b.op(
+        "stablehlo.shift_right_arithmetic", [product, b.full_like(product, width)], whole
+    )
+    return b.convert(product, out.dtype)
 
 
 def _counting(prim, name, *, from_top):

@@ -39,26 +39,89 @@ direct(ops.real_p, "stablehlo.real")
 direct(ops.imag_p, "stablehlo.imag")
 direct(ops.complex_p, "stablehlo.complex")
 
-direct(ops.sqrt_p, "stablehlo.sqrt")
 direct(ops.rsqrt_p, "stablehlo.rsqrt")
 direct(ops.cbrt_p, "stablehlo.cbrt")
-
-direct(ops.exp_p, "stablehlo.exponential")
 direct(ops.log_p, "stablehlo.log")
 direct(ops.logistic_p, "stablehlo.logistic")
-
-direct(ops.sin_p, "stablehlo.sine")
-direct(ops.cos_p, "stablehlo.cosine")
-direct(ops.tan_p, "stablehlo.tan")
-direct(ops.asin_p, "chlo.asin")
-direct(ops.acos_p, "chlo.acos")
-direct(ops.atan_p, "chlo.atan")
 direct(ops.atan2_p, "stablehlo.atan2")
-direct(ops.sinh_p, "chlo.sinh")
-direct(ops.cosh_p, "chlo.cosh")
-direct(ops.tanh_p, "stablehlo.tanh")
-direct(ops.asinh_p, "chlo.asinh")
-direct(ops.acosh_p, "chlo.acosh")
+
+
+def mirrored(prim, name, real=None, above=True):
+    """Register a function whose complex results depend on the signs of zeros.
+
+    By them an argument is on one side of a cut or the other, which XLA gets wrong. So it is asked
+    on one side of the real axis, for all of these are real there: f(conj(z)) is conj(f(z)).
+
+    Args:
+      prim: the primitive.
+      name: the operation.
+      real: "odd" or "even" for what is so, and is asked right of the imaginary axis only.
+      above: whether XLA is right above the real axis, with a zero too, or below.
+    """
+
+    def rule(b, out, x):
+        if out.dtype.kind != "c":
+            return b.elementwise(name, [x], out) if name[0] == "s" else b.op(name, [x], out)
+        return _mirrored(b, out, x, name, real, above)
+
+    lowering.define(prim)(rule)
+
+
+def _mirrored(b, out, x, name, real=None, above=True):
+    re, im = _parts(b, x)
+    is_left, is_below = _has_sign(b, re), _has_sign(b, im)
+    im = b.op("stablehlo.abs", [im], im.aval)
+    im = im if above else b.op("stablehlo.negate", [im], im.aval)
+    re = b.op("stablehlo.abs", [re], re.aval) if real else re
+    y_re, y_im = _parts(b, b.op(name, [b.op("stablehlo.complex", [re, im], out)], out))
+    y_im = _negated(b, y_im, is_below, above)
+    if real == "odd":
+        y_re = _negated(b, y_re, is_left)
+    elif real == "even":
+        y_im = _negated(b, y_im, is_left)
+    return b.op("stablehlo.complex", [y_re, y_im], out)
+
+
+def _parts(b, z):
+    aval = ShapedArray(z.aval.shape, ops.real_dtype(z.aval.dtype))
+    return [b.op(f"stablehlo.{which}", [z], aval) for which in ("real", "imag")]
+
+
+def _has_sign(b, x):
+    """Return whether the sign is set, of zeros too."""
+    bits = x.aval.update(dtype=np.dtype(f"i{x.aval.dtype.itemsize}"))
+    x = b.op("stablehlo.bitcast_convert", [x], bits)
+    return compare(b, "LT", x, b.full_like(x, 0))
+
+
+def _negated(b, x, where, when=True):
+    """Return -x where `where` is `when`, else x."""
+    pair = [b.op("stablehlo.negate", [x], x.aval), x]
+    return b.op("stablehlo.select", [where, *(pair if when else pair[::-1])], x.aval)
+
+
+mirrored(ops.sqrt_p, "stablehlo.sqrt")
+mirrored(ops.exp_p, "stablehlo.exponential")
+mirrored(ops.sin_p, "stablehlo.sine", "odd")
+mirrored(ops.cos_p, "stablehlo.cosine", "even", above=False)
+mirrored(ops.tan_p, "stablehlo.tan", "odd")
+mirrored(ops.asin_p, "chlo.asin", "odd")
+mirrored(ops.acos_p, "chlo.acos")
+mirrored(ops.atan_p, "chlo.atan", "odd", above=False)
+mirrored(ops.sinh_p, "chlo.sinh", "odd")
+mirrored(ops.cosh_p, "chlo.cosh", "even")
+mirrored(ops.tanh_p, "stablehlo.tanh", "odd")
+mirrored(ops.asinh_p, "chlo.asinh", "odd")
+mirrored(ops.acosh_p, "chlo.acosh")
+
+
+@lowering.define(ops.expm1_p)
+def _expm1(b, out, x):
+    if out.dtype.kind != "c":
+        return b.elementwise("stablehlo.exponential_minus_one", [x], out)
+    y = _mirrored(b, out, x, "stablehlo.exponential_minus_one")
+    is_zero = compare(b, "EQ", x, b.full_like(x, 0))
+    return b.op("stablehlo.select", [is_zero, x, y], out)
 
 
 @lowering.define(ops.sign_p)
@@ -67,16 +130,6 @@ def _sign(b, out, x):
         return b.op("stablehlo.sign", [x], out)
     # StableHLO has no sign of unsigned integers: it is 0 or 1.
     return b.op("stablehlo.minimum", [x, b.constant(1, out)], out)
-
-
-@lowering.define(ops.expm1_p)
-def _expm1(b, out, x):
-    y = b.elementwise("stablehlo.exponential_minus_one", [x], out)
-    if out.dtype.kind != "c":
-        return y
-    # XLA's zeros have no signs, by which a logarithm then is on one side of its cut or the other.
-    is_zero = compare(b, "EQ", x, b.full_like(x, 0))
-    return b.op("stablehlo.select", [is_zero, x, y], out)
 
 
 @lowering.define(ops.round_p)
@@ -97,10 +150,7 @@ def _extreme(prim, name, direction):
         x, y = b.spread(x, out), b.spread(y, out)
         if out.dtype.kind != "c":
             return b.op(name, [x, y], out)
-        part = ShapedArray(out.shape, ops.real_dtype(out.dtype))
-        (x_re, y_re), (x_im, y_im) = (
-            [b.op(f"stablehlo.{which}", [z], part) for z in (x, y)] for which in ("real", "imag")
-        )
+        (x_re, x_im), (y_re, y_im) = _parts(b, x), _parts(b, y)
         wins = compare(b, direction, x_re, y_re)
         tie = compare(b, "EQ", x_re, y_re)
         wins_tie = compare(b, direction, x_im, y_im)
@@ -176,6 +226,8 @@ def _log1p_of_float64(b, x):
 
 @lowering.define(ops.atanh_p)
 def _atanh(b, out, x):
+    if out.dtype.kind == "c":
+        return _mirrored(b, out, x, "chlo.atanh", "odd")
     if out.dtype != np.float64:
         return b.op("chlo.atanh", [x], out)
     logs = [_log1p_of_float64(b, y) for y in (x, b.op("stablehlo.negate", [x], out))]
