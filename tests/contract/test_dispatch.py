@@ -4,6 +4,7 @@ import functools
 
 import pytest
 
+import evertrace as ev
 from tests.contract.compare import Record, X, case
 
 pytestmark = pytest.mark.engine
@@ -437,3 +438,26 @@ def test_partialmethod(jit):
     twice = jit(lambda x: m.twice(x))
     for m.k in (2.0, 3.0):
         yield twice(X)
+
+
+@pytest.mark.parametrize("how", ["within", "outside", "by its own name"])
+def test_method_that_is_set_to_what_it_is(how):
+    def doubled(self, x):
+        return x * 2
+
+    class Model:
+        method = doubled
+
+        def step(self, x):
+            if how == "within":
+                type(self).method = doubled
+            elif how == "by its own name":
+                type(self).method = type(self).method
+            return self.method(x)
+
+    model, step = Model(), ev.jit(Model.step)
+    for _ in range(12):
+        if how == "outside":
+            Model.method = Model.method
+        assert step(model, X).tolist() == (X * 2).tolist()
+    assert step.cache_info().misses == 1

@@ -5,6 +5,7 @@ import pytest
 from numpy import float32
 from numpy import int64 as integer
 
+import evertrace as ev
 import evertrace.numpy as jnp
 from tests.contract.compare import Record, X, case
 
@@ -223,3 +224,46 @@ def test_array_of_numbers_is_another_one_at_each_call():
         yield s, s.pair[0] is s.pair[1], s.pair[0] is s.pair[2], s.kept is s.pair[0]
 
     case(traces=1)(program)()
+
+
+BY_NAME = {"single": np.float32, "double": float, "whole": int, "sum": np.sum}
+
+
+def _of_a_closure():
+    kind = np.float32
+    return lambda x, v: x * kind(v)
+
+
+def _of_a_local(x, v):
+    kind, other = np.float32, float
+    return x * kind(v) + other(v)
+
+
+def _of_an_argument(x, v):
+    def scaled(kind):
+        return x * kind(v)
+
+    return scaled(np.float32) + scaled(float)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        _of_a_local,
+        _of_a_closure(),
+        _of_an_argument,
+        lambda x, v: x * BY_NAME["single"](v) + BY_NAME["double"](v) * BY_NAME["whole"](v),
+        lambda x, v: x * sum([kind(v) for kind in BY_NAME.values()]),
+        lambda x, v: x * HOLDER.kind(v) + HOLDER.other(v),
+    ],
+    ids=["local", "closure", "argument", "item", "loop", "attribute"],
+)
+def test_type_that_is_called_by_another_name(f):
+    """It is told by what a variable holds when it is called, not by the name of the type."""
+    step = ev.jit(f)
+    for v in range(12):
+        np.testing.assert_array_equal(step(X, float(v)), f(X, float(v)))
+    assert step.cache_info().misses == 1
+
+
+HOLDER = Record(kind=np.float32, other=float)

@@ -14,7 +14,7 @@ import types
 
 import pytest
 
-from evertrace._src.jit.lifting import asking, hosttext, standins  # noqa: F401 - what is asked
+from evertrace._src.jit.lifting import asking, hosttext, rewriting, standins  # noqa: F401 - what is asked
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_long_code_asks_all_questions(asked, args):
 
 
 def _left(code):
-    return asking._questions(asking._instructions(code.co_code), code.co_consts)
+    return asking._questions(rewriting.instructions_of(code.co_code), code.co_consts)
 
 
 def _codes(code):
@@ -324,6 +324,6 @@ def test_all_texts_of_a_module_are_made(made, name):
     for code in _codes(compile(path.read_text(encoding="utf8"), str(path), "exec")):
         if asking.asks(code):
             new = asking.asking(code)
-            assert not _left_to_make(asking._instructions(new.co_code), new)
+            assert not _left_to_make(rewriting.instructions_of(new.co_code), new)
             assert [*new.co_positions()][: len([*code.co_positions()])] == [*code.co_positions()]
             assert asking.original(new) is code

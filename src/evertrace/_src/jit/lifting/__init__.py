@@ -9,6 +9,7 @@ hooks, objects      attributes: placeholders, and hooks on classes for the time 
 functions, reached, code   functions, which are entered when they are called
 classes, namespaces, spaces   classes, globals, modules: what code mentions of them by name
 protocols           what these ask of each other
+asking, rewriting   code that asks the trace what Python would decide, and how it is written
 host, hostprogram   Python numbers: host scalars, and the prologue that computes them
 hostnumpy, hosttext   NumPy scalars and texts that are made of them
 hostarray, numpykind   NumPy arrays, and what NumPy makes of them

@@ -2,8 +2,7 @@
 
 No object can answer ``is``. So a function that compares identities runs, while it is traced, with
 code in which each ``is`` asks an object of ours, by an ``in``: ``(a, b) in asker``. Nothing else
-changes: what stands in for an instruction is appended to the code, and a jump leads there and back,
-so instructions keep their places, and lines, handlers of exceptions and jumps stay what they are.
+changes, see `rewriting`.
 
 Nor can an object be formatted to what is no text of Python's own: f-strings and ``template % n``
 are computed by objects of ours, as ``(a, b) @ maker``. So is ``data[n]``, of a list, which would
@@ -13,9 +12,10 @@ object of ours gives for the owner, ``(owner,) @ maker``.
 
 No number of ours can be converted by ``int(n)``, ``float(n)``, ``complex(a, b)`` or ``str(n)``
 either. Where such a name is called and nothing else is done to it, what is called is a function of
-ours that records the conversion; the name itself, ``isinstance(n, int)``, stays. So it is with
-`len`, which of a container that nobody reads gives a number of ours; and a condition, ``if log:``,
-asks what an object of ours gives for what is loaded, ``(log,) @ maker``.
+ours that records the conversion; the name itself, ``isinstance(n, int)``, stays. Where a variable
+is called, or an item of one, what it holds is looked at when it is, ``(kind,) @ maker``.
+So it is with `len`, which of a container that nobody reads gives a number of ours; and a
+condition, ``if log:``, asks what an object of ours gives for what is loaded, ``(log,) @ maker``.
 """
 
 import dis
@@ -26,22 +26,12 @@ import types
 from types import CodeType
 from typing import Any, NamedTuple
 
-_OP = dis.opmap
-_IS, _CONST, _EXTENDED, _CACHE = _OP["IS_OP"], _OP["LOAD_CONST"], _OP["EXTENDED_ARG"], 0
-_GLOBAL = _OP["LOAD_GLOBAL"]  # with an odd argument, it makes room for a call as well
-_FIXED = frozenset({*dis.hasjrel, *dis.hasjabs}).union(
-    _OP[name]
-    for name in (
-        "COPY_FREE_VARS", "END_FOR", "END_SEND", "MAKE_CELL", "POP_ITER", "RESUME",
-        "RETURN_GENERATOR", "SEND", "YIELD_VALUE",
-    )
-    if name in _OP
-)  # fmt: skip
-"""What stays in its place: jumps, and what CPython looks for or goes to by place.
+from evertrace._src.jit.lifting.rewriting import Constants, Writer, encoded, instructions_of
 
-A frame whose code has no `RESUME` at its beginning is to be seen by nobody, as one that has not
-begun; of a generator, the one behind a `yield` tells what it waits for.
-"""
+_OP = dis.opmap
+_IS, _CONST = _OP["IS_OP"], _OP["LOAD_CONST"]
+_NULL = _OP["PUSH_NULL"]
+_GLOBAL = _OP["LOAD_GLOBAL"]  # with an odd argument, it makes room for a call as well
 _SINGLETONS = (None, True, False, Ellipsis, NotImplemented)
 
 answer: Any = lambda a, b: a is b  # noqa: E731
@@ -155,13 +145,14 @@ def asks(code, globals: Any = types.MappingProxyType({})):
       code: a code object.
       globals: what names stand for; without them, calls of libraries do not show.
     """
-    instructions = _instructions(code.co_code)
+    instructions = instructions_of(code.co_code)
     names = {kind.__name__ for kind in constructors}.union(conversions)
     return (
         bool(_questions(instructions, code.co_consts))
         or bool(_conditions(instructions))
         or any(_made(instructions, i) for i in range(len(instructions)))
         or any(_method_of(instructions, i, code) for i in range(len(instructions)))
+        or any(_is_callee(instructions, i) for i in range(len(instructions)))
         or any(
             name in names or _in_place_of_value(globals.get(name)) is not None
             for _, name in _called(instructions, code)
@@ -178,13 +169,13 @@ def asking(code, globals: Any = types.MappingProxyType({})):
       code: a code object.
       globals: what names stand for that are not those of builtins.
     """
-    constants = _Constants(
+    constants = Constants(
         [
             asking(c, globals) if type(c) is CodeType and asks(c, globals) else c
             for c in code.co_consts
         ]
     )
-    writer = _Writer(code)
+    writer = Writer(code)
     asker = Asker(code, "len" not in globals, writer.moved)
     for x, name in _called(writer.instructions, code):
         made = _in_place_of(name, globals)
@@ -193,8 +184,8 @@ def asking(code, globals: Any = types.MappingProxyType({})):
     bodies = {}
 
     def body(count, maker):
-        load = _encoded("LOAD_CONST", constants.place(_Maker(maker)))
-        return _encoded("BUILD_TUPLE", count) + load + _MATMUL
+        load = encoded("LOAD_CONST", constants.place(_Maker(maker)))
+        return encoded("BUILD_TUPLE", count) + load + _MATMUL
 
     for i in range(len(writer.instructions)):
         made, method = _made(writer.instructions, i), _method_of(writer.instructions, i, code)
@@ -205,10 +196,12 @@ def asking(code, globals: Any = types.MappingProxyType({})):
             name, is_method = function or method or ("", False)
             get = functools.partial(_function_named, name) if function else methods[name]
             bodies[i] = body(1, get) + _AS_METHOD * is_method
+        if _is_callee(writer.instructions, i):
+            bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + body(1, to_be_called)
     for i in _questions(writer.instructions, code.co_consts):
-        load = _encoded("LOAD_CONST", constants.place(asker))
-        contains = _encoded("CONTAINS_OP", writer.instructions[i].arg) + _CONTAINS_CACHES
-        bodies[i] = _encoded("BUILD_TUPLE", 2) + load + contains
+        load = encoded("LOAD_CONST", constants.place(asker))
+        contains = encoded("CONTAINS_OP", writer.instructions[i].arg) + _CONTAINS_CACHES
+        bodies[i] = encoded("BUILD_TUPLE", 2) + load + contains
     conditions = _conditions(writer.instructions)
     for i in conditions:
         bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + body(1, truth)
@@ -220,44 +213,6 @@ def asking(code, globals: Any = types.MappingProxyType({})):
         co_linetable=code.co_linetable + bytes(writer.lines),
         co_stacksize=code.co_stacksize + 1,
     )
-
-
-class _Constants:
-    """The constants of a code object that is written."""
-
-    def __init__(self, items):
-        self.items = items
-
-    def place(self, value):
-        """Return the place of a constant that is added."""
-        self.items.append(value)
-        return len(self.items) - 1
-
-
-class _Instruction(NamedTuple):
-    """An instruction: where it starts, with its prefixes, and ends, with its caches."""
-
-    start: int
-    offset: int
-    op: int
-    arg: int
-    end: int
-
-
-def _instructions(raw):
-    found, start, extension = [], -1, 0
-    for offset in range(0, len(raw), 2):
-        op, arg = raw[offset], extension << 8 | raw[offset + 1]
-        start = offset if start < 0 else start
-        if op == _EXTENDED:
-            extension = arg
-        elif op == _CACHE:
-            start = -1
-        else:
-            found.append((start, offset, op, arg))
-            start, extension = -1, 0
-    ends = [x[0] for x in found[1:]]
-    return [_Instruction._make((*x, end)) for x, end in zip(found, [*ends, len(raw)], strict=True)]
 
 
 def _questions(instructions, constants):
@@ -302,6 +257,12 @@ def _in_place_of(name, globals):
     return _in_place_of_value(globals[name])
 
 
+def to_be_called(value):
+    """Return what is called in place of a value, or the value."""
+    made = _in_place_of_value(value)
+    return value if made is None else made
+
+
 def _in_place_of_value(value):
     """Return what is called in place of a type, or a function of a library's, or None."""
     if type(value) is type:
@@ -335,6 +296,8 @@ _LOADS = frozenset({
 _TESTS = frozenset({"TO_BOOL", "UNARY_NOT"}).union(
     [op for op in _OP if op.startswith("POP_JUMP_") and op.endswith(("IF_TRUE", "IF_FALSE"))]
 )
+
+_OWNERS = _LOADS - {"LOAD_ATTR"}
 
 _CONVERTING = frozenset({int, float, complex, str})
 
@@ -385,6 +348,20 @@ def _loaded_to_be_called(instructions, i, code):
     return (code.co_names[x.arg >> _METHOD_SHIFT], False) if is_called else None
 
 
+def _is_callee(instructions, i):
+    """Whether an instruction loads a variable, or an item of one, to be called."""
+    x = instructions[i]
+    first = i - 2 if (x.op, x.arg) == _SUBSCRIPT else i  # what is loaded, its key, the item
+    if first < 1 or dis.opname[instructions[first].op] not in _OWNERS or i + 1 == len(instructions):
+        return False
+    before, owner, after = (instructions[k] for k in (first - 1, first, i + 1))
+    if sys.version_info >= (3, 13):
+        return after.op == _NULL
+    if owner.op == _GLOBAL:
+        return first < i and bool(owner.arg & 1)
+    return before.op == _NULL and after.op not in (_ATTRIBUTE, _METHOD.op)
+
+
 def _made(instructions, i):
     """Return how many operands a formatting instruction takes and what makes the same, or None."""
     x = instructions[i]
@@ -408,7 +385,7 @@ def _made(instructions, i):
 
 def _first(source, *names):
     """Return the instruction of one of some names that an expression compiles to."""
-    found = _instructions(compile(source, "", "eval").co_code)
+    found = instructions_of(compile(source, "", "eval").co_code)
     return next(x for x in found if x.op in [_OP.get(name) for name in names])
 
 
@@ -429,171 +406,3 @@ _AS_METHOD = bytes((_OP["PUSH_NULL"], 0))
 """What makes of a callable what a call finds of a method without an owner."""
 if sys.version_info < (3, 13):
     _AS_METHOD += bytes((_OP["SWAP"], 2))
-
-
-def _encoded(name, arg):
-    """Return an instruction in bytes, with as many prefixes as its argument needs."""
-    high = arg >> 8
-    prefix = _encoded("EXTENDED_ARG", high) if high else b""
-    return prefix + bytes((_OP[name], arg & 255))
-
-
-class _Writer:
-    """Writes what is appended to a code object.
-
-    Attributes:
-      raw: its instructions; handlers, lines: what is appended to its tables.
-      moved: offsets of what is appended -> those of the instructions that it stands in for.
-    """
-
-    def __init__(self, code):
-        self.raw = bytearray(code.co_code)
-        self.instructions = _instructions(self.raw)
-        self.targets = frozenset(dis.findlabels(code.co_code))
-        self.handlers, self.lines, self.moved = bytearray(), bytearray(), {}
-        self.ranges = list(_ranges(code.co_exceptiontable))
-        self.positions = [p[0] for p in code.co_positions()]
-        known = [line for *_, line in code.co_lines() if line is not None]
-        self.line = known[-1] if known else code.co_firstlineno
-
-    def call(self, load, constant):
-        """Have a call load a constant in place of a global: there is room in that one's caches."""
-        null, made = bytes((_OP["PUSH_NULL"], 0)), _encoded("LOAD_CONST", constant)
-        self._fill(
-            load.start, load.end, made + null if sys.version_info >= (3, 13) else null + made
-        )
-
-    def _fill(self, start, end, made):
-        """Put instructions in place of others that are no shorter."""
-        self.raw[start:end] = made + bytes((_OP["NOP"], 0)) * ((end - start - len(made)) // 2)
-
-    def replace(self, bodies):
-        """Have instructions do what others do.
-
-        Args:
-          bodies: position of an instruction -> the bytes of what stands in for it.
-
-        Returns:
-          The positions of those that there was no room for.
-        """
-        gone, left = set(), set()
-        for i, x in enumerate(self.instructions):
-            if i not in bodies or i in gone:
-                continue
-            start = len(self.raw)
-            for moved in ((i,), self._movable(i, gone)):
-                hole = self.instructions[moved[0]].start, self.instructions[moved[-1]].end
-                jump = self._jump(hole, start)
-                if jump is not None:
-                    break  # else it is too far for one instruction
-            else:
-                left.add(i)  # between two jumps, in a long function
-                continue
-            gone.update(moved)
-            body = b""
-            for j in moved:
-                made, at = bodies.get(j) or self.bytes_of(j), start + len(body)
-                body += made
-                self.moved |= dict.fromkeys(
-                    range(at, at + len(made), 2), self.instructions[j].offset
-                )
-            body = self._and_back(body, start, hole[1])
-            self._fill(*hole, jump)
-            self.raw += body
-            self._note(x, start // 2, len(body) // 2)
-        return left
-
-    def bytes_of(self, i):
-        """Return an instruction in bytes, with its caches."""
-        return bytes(self.raw[self.instructions[i].start : self.instructions[i].end])
-
-    def _movable(self, i, gone):
-        """Return an instruction with a neighbour that can move with it, to make room for a jump."""
-        this, before, after = self.instructions[i], self.instructions[i - 1], None
-        if i + 1 < len(self.instructions):
-            after = self.instructions[i + 1]
-        if this.start not in self.targets and i and self._moves(i - 1, before, this, gone):
-            return i - 1, i
-        if after and after.start not in self.targets and self._moves(i + 1, after, this, gone):
-            return i, i + 1
-        return (i,)
-
-    def _moves(self, i, x, this, gone):
-        return (
-            x.op not in _FIXED
-            and i not in gone
-            and self._range_of(x.offset) == self._range_of(this.offset)
-        )
-
-    @staticmethod
-    def _jump(hole, start):
-        """Return a jump from the beginning of a hole, or None if it is too small."""
-        for size in range(2, hole[1] - hole[0] + 1, 2):
-            jump = _encoded("JUMP_FORWARD", (start - hole[0] - size) // 2)
-            if len(jump) <= size:
-                return bytes((_EXTENDED, 0)) * ((size - len(jump)) // 2) + jump
-        return None
-
-    @staticmethod
-    def _and_back(body, start, to):
-        """Return the appended instructions with the jump back at their end."""
-        size = 2
-        while True:
-            distance = (start + len(body) + size - to) // 2
-            jump = _encoded("JUMP_BACKWARD_NO_INTERRUPT", distance)
-            if len(jump) <= size:
-                return body + jump
-            size = len(jump)
-
-    def _range_of(self, offset):
-        """Return the handler of exceptions at an offset: (start, length, target, depth)."""
-        at = offset // 2
-        return next((x for x in self.ranges if x[0] <= at < x[0] + x[1]), None)
-
-    def _note(self, x, start, length):
-        """Give appended instructions the line and the handler of what they stand for."""
-        handler = self._range_of(x.offset)
-        if handler is not None:
-            for i, n in enumerate((start, length, *handler[2:])):
-                self.handlers += _varint(n, 0x80 if i == 0 else 0)
-        line = self.positions[x.offset // 2]
-        for at in range(0, length, 8):
-            units = min(8, length - at)
-            if line is None:
-                self.lines.append(0x80 | 15 << 3 | units - 1)
-                continue
-            delta, self.line = line - self.line, line
-            self.lines.append(0x80 | 13 << 3 | units - 1)
-            self.lines += _little_varint(-delta << 1 | 1 if delta < 0 else delta << 1)
-
-
-def _ranges(table):
-    """Yield what an exception table says: (start, length, target, depth and whether to push)."""
-    values, numbers = iter(table), []
-    for byte in values:
-        number = byte & 63
-        while byte & 64:
-            byte = next(values)
-            number = number << 6 | byte & 63
-        numbers.append(number)
-    yield from zip(*[iter(numbers)] * 4, strict=True)
-
-
-def _varint(number, first=0):
-    """Return a number as exception tables have it: six bits a byte, the highest first."""
-    digits = [number & 63]
-    while number := number >> 6:
-        digits.append(number & 63 | 64)
-    digits.reverse()
-    digits[0] |= first
-    return bytes(digits)
-
-
-def _little_varint(number):
-    """Return a number as line tables have it: six bits a byte, the lowest first."""
-    digits = bytearray()
-    while number > 63:
-        digits.append(number & 63 | 64)
-        number >>= 6
-    digits.append(number)
-    return bytes(digits)

@@ -254,8 +254,8 @@ def _is_users(frame):
 
 def _to_be_used(value, name):
     """Return an attribute that is read, or what is called in its place where it is only called."""
-    made = asking.constructors.get(value) if type(value) is type else None
-    if made is None:
+    made = asking.to_be_called(value)
+    if made is value:
         return value
     frame = sys._getframe(3)  # of who asked the hook that asked `Objects.read`
     return made if is_called(frame.f_code, frame.f_lasti, name) else value
