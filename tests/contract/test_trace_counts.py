@@ -338,7 +338,7 @@ def set_in_a_new_array(s, x):
     ("step", "count"),
     [
         (index_of_arrays, 1), (index_of_an_array, 1), (index_of_objects, 3),
-        (index_of_numpy_arrays, 3), (type_by_another_name, MANY),
+        (index_of_numpy_arrays, 3), (type_by_another_name, 1),
         (type_by_its_name, 1), (written_into_a_new_array, MANY), (set_in_a_new_array, 1),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
