@@ -97,6 +97,8 @@ class Classes:
         """Note that a class is known as a value: its entries may be read and set directly."""
         if type(cls) is not type and not is_library_class(type(cls)):
             self.lift(type(cls))
+        if is_library_class(cls):
+            self.lifter.namespaces.watch_library_class(cls)
         for c in cls.__mro__[:-1]:
             if id(c) in self.identity.by_id or is_library_class(c):
                 continue
@@ -131,6 +133,9 @@ class Classes:
         raw = entered.entry.get(name, ABSENT)
         if raw is ABSENT and "__annotate_func__" in type.__getattribute__(entered.obj, "__dict__"):
             lift_annotations(self.lifter, entered.obj, entered.node)
+        for fun in functions_in(raw):
+            if fun.__dict__:
+                self.lifter.functions.take(fun)
         if raw is ABSENT or hasattr(type(raw), "__get__"):
             return
         lifted = self._lift_entry(entered.obj, name, raw, self.lifter.spaces.uses_of(name, raw))

@@ -37,7 +37,10 @@ from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_MODULE, weakly
 _FUNCTION = types.FunctionType
 _INSPECTED = frozenset({
     "__closure__", "__code__", "__defaults__", "__globals__", "__kwdefaults__", "cell_contents",
+    "ag_await", "ag_code", "ag_frame", "cr_await", "cr_code", "cr_frame", "getcoroutinelocals",
+    "getgeneratorlocals", "gi_code", "gi_frame", "gi_yieldfrom",
 })  # fmt: skip
+"""Names by which code looks into functions, or into what they give while they are suspended."""
 _CALLERS = frozenset({"_getframe", "currentframe", "f_back"})
 
 
@@ -234,8 +237,13 @@ class Functions:
             names.whole = True  # now: what is there and was not claimed would be deleted
         for name in info.imports:
             module = sys.modules.get(name)
-            if module is not None and not is_library_module(name):
+            if module is None:
+                continue
+            if not is_library_module(name):
                 self.lifter.lift(module, self.graph.constant_node(module, name))
+            elif not name.startswith("evertrace"):
+                at = self.graph.constant_node(module, name)
+                self.lifter.namespaces.watch_library_module(module, at)
 
     def _claim_mentioned(self, names):
         """Lift the names of a namespace that code mentions: it may have it from a function."""
@@ -248,7 +256,14 @@ class Functions:
             self._watched.add(id(names))
             self.lifter.spaces.add(claim, names.obj, nowhere())
 
-    def watch_attributes(self, fun, node):
+    def take(self, value):
+        """Take over the attributes of a function, or of a method's, that is read as a value."""
+        fun = value.__func__ if type(value) is types.MethodType else value
+        node = self.node_of(fun) if type(fun) is _FUNCTION else None
+        if node is not None and not is_library_function(fun):
+            self.watch_attributes(fun, node, is_taken=True)
+
+    def watch_attributes(self, fun, node, is_taken=False):
         """Take over the attributes that a user has set on a function."""
         if id(fun) in self._watched:
             return
@@ -279,13 +294,16 @@ class Functions:
 
         names = self.graph.node(at, "mapping", None, f"{fun.__name__} has")
         names.check, names.want = "lacks", frozenset()
-        if id(fun) in self.lifter.classes.owners and not entered.entry:
-            names = nowhere()  # a method: who asks it for one does so by `getattr`
+        if id(fun) in self.lifter.classes.owners and not entered.entry and not is_taken:
+            names = nowhere()  # a method that is only called, which nobody asks for one
         self.lifter.spaces.add(claim, entered.entry, names)
         self.lifter.spaces.add(look_over, WHOLE, nowhere())
 
     def look_up(self, value, name):
         """Depend on what a function, or that of a method, has under a name that is a value."""
+        if isinstance(value, (type, types.ModuleType)):
+            self.lifter.namespaces.look_up(value, name)
+            return
         fun = value.__func__ if type(value) is types.MethodType else value
         node = self.node_of(fun) if type(fun) is _FUNCTION else None
         if node is None or is_library_function(fun):

@@ -9,7 +9,7 @@ import functools
 import types
 
 from evertrace._src.jit.lifting import guards, values
-from evertrace._src.jit.lifting.code import is_library_module
+from evertrace._src.jit.lifting.code import is_library_class, is_library_module
 from evertrace._src.jit.lifting.entered_names import Names
 from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
 from evertrace._src.jit.lifting.impure import Intercept, depend_on_settings_of
@@ -19,6 +19,12 @@ from evertrace._src.jit.lifting.standins import identity_stand_ins, type_stand_i
 from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_MODULE, weakly
 
 _BUILTINS = vars(builtins)
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
+
+
+def _is_watched(module):
+    """Whether what is in a module of that name is looked at: not of our own, which nobody sets."""
+    return module.partition(".")[0] != "evertrace"
 
 
 class Namespaces:
@@ -35,6 +41,8 @@ class Namespaces:
         self._modules = {}  # those known as values
         self._entries = {}  # id of a library module -> the node of its functions
         self._unbound = []  # nodes of names that are nowhere
+        self._lacking = {}  # library module or class -> names of which code asks whether they are
+        self._mentioned = []  # pairs of one, and the node that has the names that it lacks
         self._builtins = {
             "type": type_stand_in,
             "sum": stand_in_of(sum),
@@ -84,6 +92,8 @@ class Namespaces:
             if stand_in is not None:
                 names.place_one(name, stand_in)
             return
+        if isinstance(value, type) and attributes:
+            self.watch_library_class(value, attributes)
         lifted = self.lifter.lift(value, node, uses_of and uses_of(name, value))
         if lifted is not value:
             names.place_one(name, lifted)
@@ -135,15 +145,71 @@ class Namespaces:
                 self._watch_entry(module, node, name)
         elif module not in self._modules:
             self._modules[module] = None
-            self.lifter.spaces.add(
-                functools.partial(self._watch_entry, module, node),
-                module.__dict__,
-                nowhere(),
+            watch = functools.partial(self._watch_entry, module, node)
+            self._watch_mentioned(module, module.__dict__, watch)
+
+    def watch_library_class(self, cls, names=None):
+        """Depend on what a library's class has under names: those, or such as code mentions."""
+        if names is not None:
+            for name in names:
+                self.look_up(cls, name)
+        elif cls not in self._modules and not cls.__flags__ & _IMMUTABLE:
+            self._modules[cls] = None
+            namespace = type.__getattribute__(cls, "__dict__")
+            # Mostly, `__dict__` is asked of other things.
+            self._watch_mentioned(
+                cls, namespace, lambda name: name in WHOLE or self.look_up(cls, name)
             )
 
+    def _watch_mentioned(self, owner, namespace, watch):
+        self._mentioned.append((owner, nowhere()))
+        self.lifter.spaces.add(watch, namespace, self._mentioned[-1][1])
+
+    def look_up(self, owner, name):
+        """Depend on what a library's module or class has, or has not, under a name.
+
+        Args:
+          owner: the module or class; nothing is done for one of the user's.
+          name: the name; all that is there, and its order, for ``__dict__``.
+        """
+        if isinstance(owner, types.ModuleType):
+            if _is_watched(owner.__name__) and is_library_module(owner.__name__):
+                node = self.graph.constant_node(owner, owner.__name__)
+                self._watch_entry(owner, node, name)
+        elif _is_watched(owner.__module__) and is_library_class(owner):
+            self._watch_class_entry(owner, name)
+
+    def _watch_class_entry(self, cls, name):
+        if cls.__flags__ & _IMMUTABLE:
+            return
+        if name in WHOLE:
+            names = guards.names_of_class(type.__getattribute__(cls, "__dict__"))
+            at = self.graph.constant_node(cls, cls.__name__)
+            path = f"the names of {cls.__name__}"
+            self.graph.node(at, "class_names", "order", path, "order", names)
+        else:
+            names = (name,)
+        for each in names:
+            self.graph.depend_on_lookup(cls, each)
+            for owner, raw in zip(cls.__mro__, guards.column(cls, each), strict=False):
+                if raw is not ABSENT and values.is_value(raw):
+                    at = self.graph.constant_node(owner, owner.__name__)
+                    path = f"{owner.__name__}.{each}"
+                    self.graph.node(at, "class_entry", each, path, "value", raw)
+                if raw is not ABSENT:
+                    break
+
     def _watch_entry(self, module, node, name):
+        if name in WHOLE:
+            at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
+            path, names = f"the names of {module.__name__}", guards.names_of_module(module.__dict__)
+            self.graph.node(at, "mapping", "names", path, "names", names)
+            for each in names:
+                self._watch_entry(module, node, each)
+            return
         value = module.__dict__.get(name, ABSENT)
         if value is ABSENT:
+            self._lacking.setdefault(module, set()).add(name)
             return
         path = f"{module.__name__}.{name}"
         if isinstance(value, types.ModuleType):
@@ -160,6 +226,8 @@ class Namespaces:
         elif callable(value) and not isinstance(value, Intercept):
             if isinstance(value, type):
                 depend_on_settings_of(value)
+                if _is_watched(value.__module__) and is_library_class(value):
+                    self.watch_library_class(value)
             found = self._entries.get(id(module))
             if found is None:
                 at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
@@ -187,6 +255,16 @@ class Namespaces:
         for names in self._namespaces.values():
             if names.moved() or not deleted.isdisjoint(names.entry.keys() & names.contents()):
                 self.depend_on_order(names)
+        for owner, lacks in self._mentioned if catches else ():
+            for name in sorted(lacks.want):
+                self.look_up(owner, name)
+        for module, asked in list(self._lacking.items()):
+            for name in sorted(asked & module.__dict__.keys()):
+                self.look_up(module, name)  # it came into being when it was asked for
+            at = self.graph.constant_node(module, module.__name__)
+            at = self.graph.node(at, "attribute", "__dict__", f"{module.__name__}.__dict__")
+            lacked = frozenset(asked - module.__dict__.keys())
+            self.graph.node(at, "mapping", "lacks", f"{module.__name__} has", "lacks", lacked)
         for node, name in self._unbound:
             if catches or name in deleted:
                 node.check, node.want = "identity", ABSENT
@@ -194,5 +272,12 @@ class Namespaces:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        for kept in (self._namespaces, self._modules, self._entries, self._unbound):
+        for kept in (
+            self._namespaces,
+            self._modules,
+            self._entries,
+            self._unbound,
+            self._lacking,
+            self._mentioned,
+        ):
             kept.clear()

@@ -2,6 +2,7 @@
 
 import enum
 import sys
+import types
 
 from evertrace._src.jit.lifting import asking, guards
 from evertrace._src.jit.lifting.code import CLASSES, is_library_code
@@ -96,6 +97,8 @@ class Objects:
         owner, raw = found
         self._absent(entered, name)
         uses = _uses(name) if can_be_left(kind) else None
+        if kind in (types.FunctionType, types.MethodType) and not _is_called(name):
+            self.lifter.functions.take(value)
         found = self.lifter.classes.found_on_class(entered, owner, name, raw, value, uses)
         return _to_be_used(found, name)
 
@@ -259,6 +262,12 @@ def _to_be_used(value, name):
         return value
     frame = sys._getframe(3)  # of who asked the hook that asked `Objects.read`
     return made if is_called(frame.f_code, frame.f_lasti, name) else value
+
+
+def _is_called(name):
+    """Whether an attribute is read to be called, and for nothing else."""
+    frame = sys._getframe(3)  # as above
+    return is_called(frame.f_code, frame.f_lasti, name)
 
 
 def _uses(name):

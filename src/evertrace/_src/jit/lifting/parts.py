@@ -144,7 +144,7 @@ def own_dict(partial):
 
 def make_partial(fun, args, keywords, attributes):
     """Make a `functools.partial` that holds just this: its constructor may take `fun` apart."""
-    made = functools.partial(fun)
+    made: Any = functools.partial(fun)
     made.__setstate__((fun, args, keywords, attributes))
     return made
 
