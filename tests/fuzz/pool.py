@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -88,18 +89,30 @@ def _next(lines, process, said):
             except queue.Empty:
                 # On a machine that has more to do, a process may get no time to answer in.
                 if not 0 < _cpu_seconds(process.pid) - before < wait / 4:
-                    return Verdict(HANG, f"no answer within {wait} s")
+                    process.send_signal(signal.SIGABRT)  # it says where it is
+                    _, text = _last_words(process, said)
+                    return Verdict(HANG, f"no answer within {wait} s {_place(text)}", text[-2000:])
         if not line:
-            said.seek(0)
-            text = said.read()
-            status = process.wait()
-            place = [
-                x.strip()
-                for x in text.split("\n")
-                if x.lstrip().startswith(("File", "F0", "Fatal"))
-            ]
-            return Verdict(CRASH, f"exit status {status} {' '.join(place[:2])[:200]}", text[-2000:])
+            status, text = _last_words(process, said)
+            return Verdict(CRASH, f"exit status {status} {_place(text)}", text[-2000:])
     return Verdict(*json.loads(line))
+
+
+def _last_words(process, said):
+    """Return the exit status of a process that ends, and what it has said."""
+    try:
+        status = process.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        status = process.wait()
+    said.seek(0)
+    return status, said.read()
+
+
+def _place(text):
+    """Return in one line where a process was, which has said it as it ended."""
+    lines = [x.strip() for x in text.split("\n")]
+    return " ".join([x for x in lines if x.startswith(("File", "F0", "Fatal"))][:3])[:300]
 
 
 def _cpu_seconds(pid):

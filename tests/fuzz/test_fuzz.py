@@ -130,8 +130,9 @@ def test_seeds_have_programs_of_their_own():
 
 def test_each_kind_of_fault_is_seen(monkeypatch):
     monkeypatch.setattr(pool, "SECONDS", 8)
-    found = pool.judge([f"{target}:0" for target in calls.PLANTED])
-    assert {name.removesuffix(":0"): verdict.kind for name, verdict in found} == {
+    found = dict(pool.judge([f"{target}:0" for target in calls.PLANTED]))
+    assert "hostile.py" in found["v.sleeps:0"].cause  # where it was
+    assert {name.removesuffix(":0"): verdict.kind for name, verdict in found.items()} == {
         "v.dies": verdicts.CRASH,
         "v.sleeps": verdicts.HANG,
         "v.raw": verdicts.RAW,
