@@ -135,7 +135,7 @@ class Classes:
             lift_annotations(self.lifter, entered.obj, entered.node)
         for fun in functions_in(raw):
             if fun.__dict__:
-                self.lifter.functions.take(fun)
+                self.lifter.functions.take(fun, is_asked=True)
         if raw is ABSENT or hasattr(type(raw), "__get__"):
             return
         lifted = self._lift_entry(entered.obj, name, raw, self.lifter.spaces.uses_of(name, raw))

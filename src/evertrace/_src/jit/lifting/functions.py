@@ -256,14 +256,19 @@ class Functions:
             self._watched.add(id(names))
             self.lifter.spaces.add(claim, names.obj, nowhere())
 
-    def take(self, value):
-        """Take over the attributes of a function, or of a method's, that is read as a value."""
+    def take(self, value, is_asked):
+        """Take over the attributes of a function, or of a method's, that is read as a value.
+
+        Args:
+          value: the function or method.
+          is_asked: whether code asks it for one right away, which may not be there.
+        """
         fun = value.__func__ if type(value) is types.MethodType else value
         node = self.node_of(fun) if type(fun) is _FUNCTION else None
         if node is not None and not is_library_function(fun):
-            self.watch_attributes(fun, node, is_taken=True)
+            self.watch_attributes(fun, node, is_asked)
 
-    def watch_attributes(self, fun, node, is_taken=False):
+    def watch_attributes(self, fun, node, is_asked=False):
         """Take over the attributes that a user has set on a function."""
         if id(fun) in self._watched:
             return
@@ -294,7 +299,7 @@ class Functions:
 
         names = self.graph.node(at, "mapping", None, f"{fun.__name__} has")
         names.check, names.want = "lacks", frozenset()
-        if id(fun) in self.lifter.classes.owners and not entered.entry and not is_taken:
+        if id(fun) in self.lifter.classes.owners and not entered.entry and not is_asked:
             names = nowhere()  # a method that is only called, which nobody asks for one
         self.lifter.spaces.add(claim, entered.entry, names)
         self.lifter.spaces.add(look_over, WHOLE, nowhere())

@@ -11,7 +11,12 @@ from evertrace._src.jit.lifting.entered import Attributes, instance_dict
 from evertrace._src.jit.lifting.hooks import Hooks, StandIn, parts, placeholder
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.spaces import nowhere
-from evertrace._src.jit.lifting.uses import is_called, reads_of_attribute, uses_of_attribute
+from evertrace._src.jit.lifting.uses import (
+    Field,
+    is_called,
+    reads_of_attribute,
+    uses_of_attribute,
+)
 from evertrace._src.jit.lifting.values import ABSENT, OWN, is_value, weakly
 
 _WHOLE = frozenset({
@@ -97,10 +102,18 @@ class Objects:
         owner, raw = found
         self._absent(entered, name)
         uses = _uses(name) if can_be_left(kind) else None
-        if kind in (types.FunctionType, types.MethodType) and not _is_called(name):
-            self.lifter.functions.take(value)
+        if kind in (types.FunctionType, types.MethodType):
+            self._take(value, name)
         found = self.lifter.classes.found_on_class(entered, owner, name, raw, value, uses)
         return _to_be_used(found, name)
+
+    def _take(self, function, name):
+        """Depend on the attributes of a function or method that is read and not called."""
+        frame = sys._getframe(3)  # of who asked the hook that asked `read`
+        if not is_called(frame.f_code, frame.f_lasti, name):
+            reads = reads_of_attribute(frame.f_code, frame.f_lasti, name)
+            is_asked = any(use.steps and type(use.steps[0]) is Field for use in reads)
+            self.lifter.functions.take(function, is_asked)
 
     def _note_read(self, entered, name, value):
         """Note that an attribute is read after a callback was bound, and what is done with it."""
@@ -262,12 +275,6 @@ def _to_be_used(value, name):
         return value
     frame = sys._getframe(3)  # of who asked the hook that asked `Objects.read`
     return made if is_called(frame.f_code, frame.f_lasti, name) else value
-
-
-def _is_called(name):
-    """Whether an attribute is read to be called, and for nothing else."""
-    frame = sys._getframe(3)  # as above
-    return is_called(frame.f_code, frame.f_lasti, name)
 
 
 def _uses(name):

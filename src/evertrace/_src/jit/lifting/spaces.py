@@ -23,7 +23,7 @@ _DESCRIBED = DESCRIPTIVE | {"__annotations__"}
 WHOLE = frozenset({"__dict__"})
 """What code mentions that may go through all that is in a class, module or function."""
 
-_SPACES = (type, types.FunctionType, types.ModuleType)
+_SPACES = (type, types.FunctionType, types.MethodType, types.ModuleType)
 
 
 class Spaces:
