@@ -287,7 +287,7 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> Any:
+) -> tuple[Any, Any]:
     """Loop over the leading dimension of arrays, with a carry, and stack what each turn returns.
 
     ::

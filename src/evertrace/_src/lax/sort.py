@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
@@ -11,6 +12,18 @@ from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.shapes import as_dim
 from evertrace._src.ops import sort as ops
 from evertrace._src.ops.elementwise import neg_p
+
+
+@overload
+def sort(
+    operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Array: ...
+
+
+@overload
+def sort(
+    operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> tuple[Array, ...]: ...
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
@@ -48,7 +61,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return tuple(outs) if is_sequence else outs[0]
 
 
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
+def sort_key_val(
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
     """Sort `keys`, and rearrange `values` in the same way.
 
     Args:
@@ -68,7 +83,8 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
       >>> values
       Array([10, 20, 30], dtype=int32)
     """
-    return sort((keys, values), dimension, is_stable)
+    first, second = sort((keys, values), dimension, is_stable)
+    return first, second
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
