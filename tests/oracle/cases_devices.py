@@ -66,6 +66,27 @@ TYPES = """
 """
 
 
+# Laid out by `out_sharding`, and sums that are yet to be added up; `t` is `reshard`.
+SUMS = """
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), (lambda r: (r, of(r)))(jnp.matmul(put(x, None, 'b'), put(x.T, 'b'), out_sharding=ev.P('a'))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), (lambda r: (r, of(r)))(jnp.einsum('ij,ik->jk', put(x, 'a'), put(x, 'a'), out_sharding=ev.P('b'))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), (lambda r: (r, of(r)))(ev.jit(lambda v, w: jnp.dot(v, w, out_sharding=ev.P(None, 'a')))(put(x, None, 'b'), put(x.T, 'b'))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), of(jnp.reshape(put(x), (4, 8), out_sharding=ev.P('b', 'a'))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), of(jnp.broadcast_to(put(y), (4, 8), out_sharding=ev.P('a'))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), of(put(x).at[jnp.arange(4)].get(out_sharding=ev.P('a'))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), of(jnp.ones((8, 4), out_sharding=ev.P('a', 'b'))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), str(ev.typeof(t(put(x), ev.P(None, None, unreduced={'a'})))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), str(ev.typeof(jnp.dot(put(x, None, 'b'), put(x.T, 'b'), out_sharding=ev.P(None, None, unreduced={'b'})))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), str(ev.typeof(ev.jit(lambda v, w: jnp.dot(v, w, out_sharding=ev.P(None, None, unreduced={'b'})))(put(x, None, 'b'), put(x.T, 'b')))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), (lambda u: t(u + u, ev.P('a')))(jnp.dot(put(x, None, 'b'), put(x.T, 'b'), out_sharding=ev.P(None, None, unreduced={'b'}))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), (lambda u: str(ev.typeof(u.T)))(t(put(x), ev.P(None, None, unreduced={'a'}))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), (lambda u: u + 1)(t(put(x), ev.P(None, None, unreduced={'a'}))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), (lambda u: u * u)(t(put(x), ev.P(None, None, unreduced={'a'}))), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), ev.P('a', unreduced={'a'}), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+    (lambda s, t: (s.enter_context(ev.set_mesh(m)), ev.NamedSharding(m, ev.P(unreduced={'c'})), s.close())[1])(__import__('contextlib').ExitStack(), ev.sharding.reshard)
+"""
+
+
 def results(mesh: str) -> list[Case]:
     """Write each of the programs of `p`, eager and jitted, for each spec."""
     found = []
@@ -386,7 +407,7 @@ CASES = [
     *on(AUTO, mapped() + MORE_MAPPED + derivatives()),
     *on("None", PMAPS + MESHES),
     *on(AUTO, REFUSED),
-    *on(EXPLICIT, MIXED),
+    *on(EXPLICIT, MIXED + SUMS),
 ]
 
 PLACE = "the class of the error is another one; it says what is missing"

@@ -155,6 +155,73 @@ with ev.strict(True): strict = spec_of(g(a))
 [off, strict, *[spec_of(f(a), whole.T) for f in ways], spec_of(g.lower(a).compile()(a))]""",
         str(["P('x',)"] * 7),
     ),
+    "out_sharding of whatever takes one, eagerly and compiled": (
+        """
+e, rows = jnp.ones((8, 8)), jnp.arange(8)
+dims = (((1,), (0,)), ((), ()))
+takes = [
+    lambda s: e.reshape(16, 4, out_sharding=s), lambda s: jnp.reshape(e, (16, 4), out_sharding=s),
+    lambda s: e.ravel(out_sharding=s), lambda s: jnp.broadcast_to(e[0], (8, 8), out_sharding=s),
+    lambda s: jnp.repeat(e, 2, 0, total_repeat_length=16, out_sharding=s),
+    lambda s: jnp.matmul(e, e, out_sharding=s), lambda s: jnp.dot(e, e, out_sharding=s),
+    lambda s: jnp.tensordot(e, e, 1, out_sharding=s), lambda s: jnp.arange(8, out_sharding=s),
+    lambda s: jnp.einsum("ij,jk", e, e, out_sharding=s), lambda s: lax.dot(e, e, out_sharding=s),
+    lambda s: lax.dot_general(e, e, dims, out_sharding=s), lambda s: jnp.ones(8, out_sharding=s),
+    lambda s: lax.broadcast(e[0], (8,), out_sharding=s), lambda s: lax.full((8,), 1, sharding=s),
+    lambda s: lax.broadcast_in_dim(e[0], (8, 8), (1,), out_sharding=s),
+    lambda s: lax.broadcasted_iota("int32", (8, 8), 0, out_sharding=s),
+    lambda s: lax.reduce_sum(e, (1,), out_sharding=s), lambda s: lax.full_like(e, 2.0, sharding=s),
+    lambda s: lax.reshape(e, (16, 4), out_sharding=s), lambda s: e.at[rows].get(out_sharding=s),
+    lambda s: e.at[rows].set(2.0, out_sharding=s), lambda s: e.at[0].add(1.0, out_sharding=s),
+    lambda s: random.normal(random.key(0), (8,), out_sharding=s),
+]
+found = {spec_of(f(X), f(None)) for f in takes}
+found |= {spec_of(ev.jit(f, static_argnums=0)(X)) for f in takes}
+with ev.set_mesh(mesh): found |= {spec_of(f(P("x"))) for f in takes}
+uneven, kind = lambda: jnp.dot(e[:6], e, out_sharding=X), lambda: jnp.ones(8, out_sharding=3)
+found, text_of(uneven)[:55], text_of(kind)""",
+        "({\"P('x',)\"}, \"ValueError: dot: P('x',) divides dimension 0 of an arra\", "
+        "'TypeError: ones: an array is laid out by a sharding, got 3.')",
+    ),
+    "unreduced": (
+        """
+S = NamedSharding(mesh, P(unreduced={"x"}))
+u = jnp.dot(jnp.ones((4, 8)), jnp.ones((8, 4)), out_sharding=S)
+linear = [u + u, u - u, -u, u * 2, u.T, u.sum(0), u[0], u @ jnp.ones((4, 2))]
+linear += [ev.jit(lambda u: u * 3)(u), ev.jit(ev.jit(lambda u: u.T))(u)]
+whole_u = ev.sharding.reshard(u, Y)
+in_jit = ev.jit(lambda a, b: ev.sharding.reshard(jnp.dot(a, b, out_sharding=S) * 2, X))
+specs = {str(x.sharding.spec) for x in linear}
+done = spec_of(whole_u, np.full((4, 4), 8)), spec_of(in_jit(np.ones((4, 8)), np.ones((8, 4))))
+str(ev.typeof(u)), u.sharding.is_fully_replicated, specs, done""",
+        "('float32[4,4]{U:x}', False, {\"P(unreduced={'x'})\"}, (\"P('y',)\", \"P('x',)\"))",
+    ),
+    "unreduced, where it is an error": (
+        """
+from evertrace.sharding import AxisType
+u = ev.device_put(jnp.ones((4, 4)), NamedSharding(mesh, P(None, "y", unreduced={"x"})))
+auto = ev.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+bad = [jnp.sin, lambda u: u + 1, lambda u: u * u, ev.jit(jnp.sin),
+       lambda u: P("x", unreduced={"x"}),
+       lambda u: NamedSharding(mesh, P(unreduced={"z"})),
+       lambda u: ev.device_put(u, NamedSharding(auto, P(unreduced={"x"})))]
+"\\n".join(text_of(f, u) for f in bad)""",
+        """\
+ShardingTypeError: sin: operand 0, f32[4,4@y]{U:x}, is yet to be summed along 'x', and the \
+operation is not linear in it alone.
+ShardingTypeError: add: operand 0, f32[4,4@y]{U:x}, is yet to be summed along 'x', and the \
+operation adds what is not.
+ShardingTypeError: mul: operand 0, f32[4,4@y]{U:x}, is yet to be summed along 'x', and the \
+operation is not linear in it alone.
+ShardingTypeError: sin: operand 0, f32[4,4@y]{U:x}, is yet to be summed along 'x', and the \
+operation is not linear in it alone.
+ValueError: PartitionSpec: P('x', unreduced={'x'}) divides a dimension along 'x' and leaves a sum \
+along it.
+ValueError: NamedSharding: P(unreduced={'z'}) names the axis 'z', which is not among the axes \
+('x', 'y') of the mesh.
+ValueError: device_put: P(unreduced={'x'}) leaves a sum along the axis 'x', which is not explicit: \
+types say nothing of it.""",
+    ),
     "specs for the mesh in force": (
         """
 with ev.set_mesh(mesh):

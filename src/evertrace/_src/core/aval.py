@@ -165,10 +165,11 @@ class LaidOutType(ShapedArray):
         return self
 
     def str_short(self, short_dtypes=True):
-        """Return the text with the explicit axes that divide dimensions: ``f32[8@x,4]``."""
+        """Return the text with the explicit axes that divide it: `f32[8@x,4]`, `f32[8]{U:y}`."""
         name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)
-        marks = self.sharding.marks()
-        return f"{name}[{','.join([f'{n}{m}' for n, m in zip(self.shape, marks, strict=True)])}]"
+        marks, sums = self.sharding.marks(), self.sharding.sum_marks()
+        sizes = ",".join([f"{n}{m}" for n, m in zip(self.shape, marks, strict=True)])
+        return f"{name}[{sizes}]{sums}"
 
     def __eq__(self, other):
         return isinstance(other, LaidOutType) and self._key() == other._key()

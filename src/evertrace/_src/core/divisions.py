@@ -13,6 +13,7 @@ from typing import Any
 from evertrace._src import errors
 from evertrace._src.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from evertrace._src.core.pictures import side_by_side
+from evertrace._src.core.primitive import JOINTLY
 
 _MOST_ROUNDS = 8  # of a loop's body, until its carry lies as it did before
 
@@ -30,6 +31,34 @@ class Axes(dict):
     def __init__(self, sizes, explicit=()):
         super().__init__(sizes)
         self.explicit = frozenset(explicit)
+
+
+class Unreduced(tuple):
+    """The division of an array of which each device has a part of a sum, yet to be added up.
+
+    It is equal to none that says nothing of sums.
+
+    Attributes:
+      axes: the axes of the mesh along which parts are to be added up.
+    """
+
+    axes: frozenset
+
+    def __new__(cls, division, axes):
+        """Return a division with these axes; those that divide a dimension as well do not."""
+        self = super().__new__(cls, [tuple([a for a in d if a not in axes]) for d in division])
+        self.axes = frozenset(axes)
+        return self
+
+    def __eq__(self, other):
+        same = type(other) is Unreduced and self.axes == other.axes
+        return same and tuple.__eq__(self, other)
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash((tuple.__hash__(self), self.axes))
 
 
 def open_division(aval):
@@ -53,8 +82,14 @@ def divide(prim, operands, divisions, results, params, mesh_sizes, src=None):
       src: where the operation stands, for errors.
 
     Raises:
-      ShardingTypeError: operands are divided along two explicit axes where they are one factor.
+      ShardingTypeError: operands are divided along two explicit axes where they are one factor, or
+        one is yet to be summed and the operation is not linear in it.
     """
+    if Unreduced in map(type, divisions) and prim.divide is None:
+        axes = _axes_of_sum(prim, operands, divisions, src)
+        plain = list(map(tuple, divisions))
+        found = divide(prim, operands, plain, results, params, mesh_sizes, src)
+        return [Unreduced(division, axes) for division in found]
     if prim.divide is not None:
 
         def inner(closed_jaxpr, divisions):
@@ -92,6 +127,30 @@ def divide_jaxpr(jaxpr, divisions, mesh_sizes):
         )
         known.update(zip(eqn.outvars, outs, strict=True))
     return [read(x) for x in jaxpr.outvars]
+
+
+def _axes_of_sum(prim, operands, divisions, src):
+    """Return the axes along which results are yet to be summed, since operands are.
+
+    A sum goes through what is linear in it: in all operands at once, which are then sums along the
+    same axes, or in one of them alone.
+    """
+    sums = {i: d.axes for i, d in enumerate(divisions) if type(d) is Unreduced}
+    first, axes = next(iter(sums.items()))
+    jointly = prim.linear is JOINTLY
+    if jointly and all([sums.get(i) == axes for i in range(len(operands))]):
+        return axes
+    if not jointly and prim.linear and len(sums) == 1 and first in prim.linear:
+        return axes
+    text = _shown(operands[first], divisions[first])
+    raise errors.user_error(
+        errors.ShardingTypeError,
+        f"{prim.name}: operand {first}, {text}, is yet to be summed along {_listed(sorted(axes))}, "
+        f"and the operation {'adds what is not' if jointly else 'is not linear in it alone'}.",
+        fix="sum it up before, `reshard(x, P(...))` without `unreduced`.",
+        anchor="sharding-type",
+        src=src,
+    )
 
 
 def joined(one, other):
@@ -195,7 +254,8 @@ def _shown(aval, division):
         f"{n}@{'+'.join(map(str, axes))}" if axes else f"{n}"
         for n, axes in zip(aval.shape, division, strict=True)
     ]
-    return f"{aval.str_short().partition('[')[0]}[{','.join(dims)}]"
+    sums = f"{{U:{','.join(sorted(division.axes))}}}" if type(division) is Unreduced else ""
+    return f"{aval.str_short().partition('[')[0]}[{','.join(dims)}]{sums}"
 
 
 def _listed(axes):

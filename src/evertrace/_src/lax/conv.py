@@ -18,6 +18,7 @@ from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops import conv as ops
 from evertrace._src.ops.conv import ConvDimensionNumbers
 from evertrace._src.ops.precision import precision_param
+from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.ops.structural import inverse_permutation, permute, rev_p
 from evertrace._src.ops.windows import dilated
 
@@ -213,6 +214,7 @@ def conv_transpose_shape_tuple(
 # ---------------------------------------------------------------- convolutions
 
 
+@lays_out
 def conv_general_dilated(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -242,7 +244,7 @@ def conv_general_dilated(
       batch_group_count: groups of the batch that make groups of output features.
       precision: as in `dot_general`, without the algorithms.
       preferred_element_type: dtype of the result and of the sums; by default the operands'.
-      out_sharding: sharding of the result.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       An array laid out as the third of the `dimension_numbers`.

@@ -15,6 +15,7 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops import creation as ops
 from evertrace._src.ops.convert import convert, convert_element_type_p
+from evertrace._src.ops.sharding_constraint import laid_out, lays_out
 from evertrace._src.ops.structural import spread
 
 
@@ -35,6 +36,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     return broadcasted_iota(dtype, (size,), 0)
 
 
+@lays_out
 def broadcasted_iota(
     dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: Any = None
 ) -> Array:
@@ -44,7 +46,7 @@ def broadcasted_iota(
       dtype: an integer, floating or complex dtype.
       shape: of the result.
       dimension: the one to count along.
-      out_sharding: ignored.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       An array of `shape` and `dtype`.
@@ -71,7 +73,7 @@ def full(
       shape: of the result.
       fill_value: a scalar.
       dtype: of the result; by default that of `fill_value`.
-      sharding: ignored.
+      sharding: how the result lies over a mesh, or a spec for the mesh in force.
 
     Returns:
       An array of `shape`; weakly typed if `fill_value` is and no `dtype` is given.
@@ -87,7 +89,7 @@ def full(
     value = as_operand(fill_value, "full")
     if dtype is not None:
         value = _converted(value, dtypes.check_user_dtype_supported(dtype, "full"), False)
-    return _filled("full", as_shape(shape), value)
+    return laid_out("full", _filled("full", as_shape(shape), value), sharding)
 
 
 def full_like(
@@ -104,7 +106,7 @@ def full_like(
       fill_value: a scalar.
       dtype: of the result; by default that of `x`.
       shape: of the result; by default that of `x`.
-      sharding: ignored.
+      sharding: how the result lies over a mesh, or a spec for the mesh in force.
 
     Returns:
       An array; weakly typed if `x` is and no `dtype` is given.
@@ -124,7 +126,8 @@ def full_like(
     value = _converted(
         as_operand(fill_value, "full_like"), like.dtype if dtype is None else dtype, weak_type
     )
-    return _filled("full_like", like.shape if shape is None else as_shape(shape), value)
+    out = _filled("full_like", like.shape if shape is None else as_shape(shape), value)
+    return laid_out("full_like", out, sharding)
 
 
 def _aval_like(x):
@@ -134,13 +137,14 @@ def _aval_like(x):
     return aval_of(x, "full_like")
 
 
+@lays_out
 def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
     """Return an array whose contents do not matter: zeros.
 
     Args:
       shape: of the result.
       dtype: of the result.
-      out_sharding: ignored.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       An array of `shape` and `dtype`. NumPy's may hold anything; JAX's holds zeros too.

@@ -21,6 +21,7 @@ from evertrace._src.ops.precision import (
     Precision,
     precision_param,
 )
+from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.ops.structural import broadcast_in_dim_p, reshape
 
 _PairOfDims: TypeAlias = tuple[Sequence[int], Sequence[int]]
@@ -47,6 +48,7 @@ def element_type_param(preferred_element_type):
     return dtypes.canonicalize_dtype(preferred_element_type)
 
 
+@lays_out
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -68,7 +70,7 @@ def dot_general(
         `DotAlgorithmPreset`.
       preferred_element_type: dtype of the result and of the sums; by default what the operands'
         dtypes promote to.
-      out_sharding: sharding of the result.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       An array with the batch dimensions, then the other dimensions of `lhs`, then those of `rhs`.
@@ -99,6 +101,7 @@ def _ints(dims):
     return tuple(map(operator.index, dims))
 
 
+@lays_out
 def dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -116,7 +119,7 @@ def dot(
       dimension_numbers: as in `dot_general`, for arrays of any rank.
       precision: as in `dot_general`.
       preferred_element_type: as in `dot_general`.
-      out_sharding: sharding of the result.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       An array: a scalar, ``[m]``, ``[k]`` or ``[m, k]``.

@@ -28,19 +28,21 @@ from evertrace._src.ops.bits import and_p, or_p, xor_p
 from evertrace._src.ops.convert import number
 from evertrace._src.ops.elementwise import add_p, max_p, min_p, mul_p
 from evertrace._src.ops.identities import all_ones, highest, lowest
+from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.ops.structural import reduce_sum_p
 from evertrace._src.transforms.staging import close_jaxpr, inline, known_value, stage
 
 # ---------------------------------------------------------------- named reductions
 
 
+@lays_out
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Add up elements along axes.
 
     Args:
       operand: an array of numbers.
       axes: the dimensions to sum over, counted from 0.
-      out_sharding: sharding of the result.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       An array of the operand's dtype without those dimensions; integers wrap around.

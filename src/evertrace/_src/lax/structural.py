@@ -16,15 +16,17 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike, Shape
 from evertrace._src.lax.shapes import as_dim, as_dims, as_shape
 from evertrace._src.ops import structural as ops
+from evertrace._src.ops.sharding_constraint import lays_out
 
 
+@lays_out
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Add dimensions in front and repeat the array along them.
 
     Args:
       operand: an array ``[...]``.
       sizes: of the dimensions to add.
-      out_sharding: ignored.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       An array ``[*sizes, ...]``.
@@ -40,6 +42,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
     return broadcast_in_dim(operand, (*sizes, *operand.shape), kept)
 
 
+@lays_out
 def broadcast_in_dim(
     operand: ArrayLike,
     shape: Shape,
@@ -54,7 +57,7 @@ def broadcast_in_dim(
       shape: of the result.
       broadcast_dimensions: for each dimension of `operand`, the dimension of the result that it
         becomes; its size must be the result's or 1.
-      out_sharding: ignored.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       An array of `shape` and the operand's dtype.
@@ -95,6 +98,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     return ops.expand_dims(x, tuple(range(rank - x.ndim)))
 
 
+@lays_out
 def reshape(
     operand: ArrayLike,
     new_sizes: Sequence[int],
@@ -108,7 +112,7 @@ def reshape(
       operand: an array.
       new_sizes: the shape, of the same size.
       dimensions: a permutation of the dimensions to apply first.
-      out_sharding: ignored.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       An array ``[*new_sizes]`` of the operand's dtype.

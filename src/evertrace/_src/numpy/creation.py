@@ -37,6 +37,7 @@ from evertrace._src.numpy.promotion import (
 from evertrace._src.ops import structural
 from evertrace._src.ops.convert import convert, copy_p
 from evertrace._src.ops.creation import iota
+from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.ops.slicing import stack_p
 
 
@@ -391,6 +392,7 @@ def _filled(name, shape, value, dtype, device):
 
 
 @native.planned(by_type=False)
+@lays_out
 def zeros(
     shape: Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
@@ -409,6 +411,7 @@ def zeros(
 
 
 @native.planned(by_type=False)
+@lays_out
 def ones(
     shape: Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
@@ -424,6 +427,7 @@ def ones(
     return _filled("ones", shape, 1, dtype, device)
 
 
+@lays_out
 def empty(
     shape: Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
@@ -437,6 +441,7 @@ def empty(
 
 
 @native.planned(by_type=False)
+@lays_out
 def full(
     shape: Shape,
     fill_value: ArrayLike,
@@ -480,6 +485,7 @@ def _like_aval(name, a, dtype, shape):
 
 
 @native.planned(by_type=False)
+@lays_out
 def zeros_like(
     a: Any,
     dtype: DTypeLike | None = None,
@@ -499,6 +505,7 @@ def zeros_like(
 
 
 @native.planned(by_type=False)
+@lays_out
 def ones_like(
     a: Any,
     dtype: DTypeLike | None = None,
@@ -536,6 +543,7 @@ def empty_like(
 
 
 @native.planned(by_type=False)
+@lays_out
 def full_like(
     a: Any,
     fill_value: ArrayLike,
@@ -635,7 +643,7 @@ def arange(
         out = ufuncs.multiply(from_literal(step, found), out)
     if start != 0:
         out = ufuncs.add(from_literal(start, found), out)
-    return placed(out, device)
+    return placed(out, device if device is not None else out_sharding)
 
 
 def from_literal(value, dtype):

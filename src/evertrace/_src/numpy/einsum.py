@@ -21,6 +21,7 @@ from evertrace._src.numpy.products import contract, options
 from evertrace._src.numpy.promotion import promote_dtypes
 from evertrace._src.numpy.reductions import sum as sum_elements
 from evertrace._src.ops.convert import convert
+from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.ops.structural import permute, squeeze
 
 
@@ -31,6 +32,7 @@ def _opt_einsum():
 
 
 @native.planned(by_type=False)
+@lays_out
 def einsum(
     subscripts: Any,
     /,
@@ -55,7 +57,7 @@ def einsum(
         `einsum_path` returns it, or False for left to right.
       precision: see `matmul`.
       preferred_element_type: see `matmul`.
-      out_sharding: must be None.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
       _dot_general: what multiplies two operands in place of `lax.dot_general`: libraries compute
         with fewer bits by it. It is called as that is, with the dtype of the result.
 

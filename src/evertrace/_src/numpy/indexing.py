@@ -25,6 +25,7 @@ from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.ops import structural
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
+from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.support import Cache
 
 dslice: Any = LazyModule("evertrace._src.numpy.dslice")
@@ -144,6 +145,7 @@ def take_layout(
     return structural.expand_dims(out, layout.new_dims)
 
 
+@lays_out
 def get(
     x: Array,
     index: ArrayLike,

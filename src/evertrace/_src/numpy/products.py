@@ -37,6 +37,7 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.dot import dot_general_p
 from evertrace._src.ops.precision import precision_param
+from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.ops.slicing import unstack_p
 from evertrace._src.ops.structural import expand_dims, permute, reshape, squeeze
 
@@ -89,6 +90,7 @@ _NO_DIMS = (), ()
 
 
 @native.planned(by_type=False)
+@lays_out
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
@@ -104,7 +106,7 @@ def matmul(
       b: array of shape ``[..., k, n]``, or a vector ``[k]``.
       precision: see `evertrace.lax.Precision`.
       preferred_element_type: dtype of the sums and of the result.
-      out_sharding: must be None.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       Array of shape ``[..., m, n]``, leading axes broadcast; without ``m`` or ``n`` for vectors.
@@ -215,6 +217,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @native.planned(by_type=False)
+@lays_out
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -230,7 +233,7 @@ def dot(
       b: array of shape ``[..., k, n]`` or ``[k]``, or a scalar.
       precision: see `matmul`.
       preferred_element_type: see `matmul`.
-      out_sharding: must be None.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       Array of shape ``[*a.shape[:-1], *b.shape[:-2], n]``.
@@ -350,6 +353,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
 
 
 @native.planned(by_type=False)
+@lays_out
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -368,7 +372,7 @@ def tensordot(
         or of sequences of ints: the axes of `a`, and the axes of `b` they are paired with.
       precision: see `matmul`.
       preferred_element_type: see `matmul`.
-      out_sharding: must be None.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Returns:
       Array of the remaining axes of `a`, then those of `b`.

@@ -31,6 +31,7 @@ from evertrace._src.numpy.shape import ravel, reshape
 from evertrace._src.ops import structural
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.dynamic import dynamic_slice_p
+from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, tile_p
 
 
@@ -129,6 +130,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
 
 
 @native.planned(by_type=False)
+@lays_out
 def repeat(
     a: ArrayLike,
     repeats: Any,
@@ -145,7 +147,7 @@ def repeat(
       axis: int, or None to flatten the array first.
       total_repeat_length: size of the result along `axis`, required where `repeats` is traced. If
         it is less than the sum of repeats, the rest is cut off; if more, the last element fills up.
-      out_sharding: must be None.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Raises:
       ConcretizationTypeError: `repeats` is traced, and `total_repeat_length` is not given.

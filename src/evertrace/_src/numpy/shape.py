@@ -25,6 +25,7 @@ from evertrace._src.numpy.arguments import (
 from evertrace._src.numpy.promotion import broadcast_to as broadcast_operand
 from evertrace._src.numpy.promotion import joint_shape
 from evertrace._src.ops import structural
+from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.ops.slicing import slice_in_dim, unstack_p
 from evertrace._src.ops.structural import permute, rev_p
 
@@ -32,6 +33,7 @@ from evertrace._src.ops.structural import permute, rev_p
 
 
 @native.planned(by_type=False)
+@lays_out
 def reshape(
     a: ArrayLike,
     shape: Shape,
@@ -49,7 +51,7 @@ def reshape(
       order: in which elements are read and written: "C" (last axis fastest) or "F" (first axis
         fastest).
       copy: ignored; an array is never changed, so copies cannot be told from views.
-      out_sharding: must be None.
+      out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
     Raises:
       ShapeError: the number of elements would change.
@@ -98,6 +100,7 @@ def _without_minus_one(aval, shape):
 
 
 @native.planned(by_type=False)
+@lays_out
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Flatten an array to rank 1, in order "C" (last axis fastest) or "F" (first axis fastest).
 
@@ -153,6 +156,7 @@ def expand_dims(a: ArrayLike, axis: Axis) -> Array:
 
 
 @native.planned(by_type=False)
+@lays_out
 def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: Any = None) -> Array:
     """Repeat an array along new leading axes and axes of size 1 until it has `shape`.
 

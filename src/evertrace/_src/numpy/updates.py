@@ -29,6 +29,7 @@ from evertrace._src.ops.dimension_numbers import (
     GatherScatterMode,
     of_scatter,
 )
+from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.support import Cache
 
 
@@ -146,6 +147,7 @@ _FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 
 
 @native.planned(by_type=False)
+@lays_out
 def _update(x, index, operation, values, **options):
     """Scatter `values` by a primitive, or choose them by a traced mask."""
     prim, combine = _OPERATIONS[operation]
@@ -173,7 +175,6 @@ def scatter_update(
     mode=None,
     wrap_negative_indices=True,
     fill_value=None,
-    out_sharding=None,
 ):
     """Apply one of the scatter primitives at an index."""
     x, index = _with_boolean_axes(x, index)

@@ -1,6 +1,8 @@
 """The wish that an array be laid out over devices in some way: an identity that carries it."""
 
 import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -10,10 +12,53 @@ from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.core.placement import Sharding, is_local, shared
 from evertrace._src.core.primitive import JOINTLY, Primitive
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 def lay_out(x, sharding):
     """Lay an array, or a traced one, out as a sharding over a mesh says."""
     return sharding_constraint_p.bind(x, sharding=sharding, unconstrained_dims=frozenset())
+
+
+def lays_out(function: F) -> F:
+    """Decorate a public function: its result lies as its argument `out_sharding` says."""
+    name = function.__name__.strip("_")
+
+    @functools.wraps(function)
+    def lying(*args, out_sharding=None, **kwargs):
+        return laid_out(name, function(*args, **kwargs), out_sharding)
+
+    return cast("F", lying)
+
+
+def laid_out(where, x, sharding):
+    """Lay a result out as the user's sharding, or spec for the mesh in force, says; None for not.
+
+    Args:
+      where: the function that the user called, for errors.
+      x: the array.
+      sharding: what was passed to it.
+    """
+    if sharding is None:
+        return x
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is not None and mesh.abstract_mesh is mesh:  # of a type: over the mesh in force
+        sharding = sharding.spec
+    if hasattr(sharding, "on_context_mesh"):
+        sharding = sharding.on_context_mesh(where)
+    if not isinstance(sharding, Sharding):
+        raise _kind_error(where, sharding)
+    sharding.check(where, x.shape)
+    return lay_out(x, sharding)
+
+
+def _kind_error(where, found):
+    return errors.user_error(
+        TypeError,
+        f"{where}: an array is laid out by a sharding, got {doors.shown(found)}.",
+        fix="pass a `NamedSharding` or a `SingleDeviceSharding`, or call `device_put`.",
+        anchor="partition-spec",
+    )
 
 
 def first_device(sharding):
@@ -41,13 +86,7 @@ def _division(sharding, ndim):
 
 def _abstract(x, *, sharding, unconstrained_dims):
     if sharding is not None and not isinstance(sharding, Sharding):
-        raise errors.user_error(
-            TypeError,
-            f"sharding_constraint: an array is laid out by a sharding, got "
-            f"{doors.shown(sharding)}.",
-            fix="pass a `NamedSharding` or a `SingleDeviceSharding`, or call `device_put`.",
-            anchor="partition-spec",
-        )
+        raise _kind_error("sharding_constraint", sharding)
     return x
 
 
@@ -81,6 +120,8 @@ def _divide(divisions, divide_jaxpr, *, sharding, unconstrained_dims):
     wanted = _division(sharding, len(before) - len(unconstrained_dims))
     if wanted is None:
         return divisions
+    if not unconstrained_dims:
+        return [wanted]
     said = iter(wanted)
     return [
         tuple([axes if d in unconstrained_dims else next(said) for d, axes in enumerate(before)])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.core.divisions import Axes
+from evertrace._src.core.divisions import Axes, Unreduced
 from evertrace._src.core.placement import Sharding, SingleDeviceSharding, is_local
 from evertrace._src.sharding.mesh import (
     AbstractMesh,
@@ -40,10 +40,19 @@ class PartitionSpec:
     Args:
       *partitions: per dimension None (not divided), the name of a mesh axis, or a tuple of names,
         the first one of which counts slowest. Dimensions beyond are not divided.
-      unreduced, reduced: names of axes; kept, and of no effect here.
+      unreduced: names of axes along which devices have parts of a sum, yet to be added up:
+        `reshard` to a spec without them does, and only what is linear may be computed before.
+      reduced: names of axes; kept, and of no effect here.
 
     Returns:
       A sequence of the entries; two are equal if these are.
+
+    Raises:
+      ValueError: an axis divides a dimension and is unreduced.
+
+    Devices of one process share its memory, in which a sum is added up already: there, unreduced
+    axes are what types and shardings say. Differs from JAX: such an array can be read, and be
+    multiplied by what is not `reduced`.
 
     Example:
       >>> P = ev.sharding.PartitionSpec
@@ -64,6 +73,19 @@ class PartitionSpec:
     ) -> None:
         self.partitions = tuple([_entry(p) for p in partitions])
         self.unreduced, self.reduced = frozenset(unreduced), frozenset(reduced)
+        if self.unreduced:
+            self._check_sums()
+
+    def _check_sums(self):
+        both = sorted(self.unreduced.intersection(a for p in self.partitions for a in axes_of(p)))
+        if both:
+            raise errors.user_error(
+                ValueError,
+                f"PartitionSpec: {self} divides a dimension along {both[0]!r} and leaves a sum "
+                "along it.",
+                fix="name the axis once.",
+                anchor="partition-spec",
+            )
 
     def update(self, **changes: Any) -> Any:
         """Return the spec with other `partitions`, `unreduced` or `reduced`."""
@@ -155,16 +177,17 @@ def axes_of(entry: Any) -> Any:
 
 def spec_of(division: Any) -> Any:
     """Return the spec of a division."""
+    sums = division.axes if type(division) is Unreduced else frozenset()
     kept = len(division)
     while kept and not division[kept - 1]:
         kept -= 1
-    return PartitionSpec(*division[:kept])
+    return PartitionSpec(*division[:kept], unreduced=sums)
 
 
 def check_axes(where: Any, spec: Any, names: Any) -> Any:
     """Raise unless a spec names axes that there are, each once."""
     used = [name for entry in spec for name in axes_of(entry)]
-    for name in used:
+    for name in (*used, *sorted(spec.unreduced)):
         if name not in names:
             raise errors.user_error(
                 ValueError,
@@ -291,7 +314,8 @@ class NamedSharding(Sharding):
 
     def spec_division(self, ndim: Any) -> Any:
         """Return, for each of so many dimensions, the axes that divide it."""
-        return (*map(axes_of, self.spec), *[()] * (ndim - len(self.spec)))
+        found = (*map(axes_of, self.spec), *[()] * (ndim - len(self.spec)))
+        return Unreduced(found, self.spec.unreduced) if self.spec.unreduced else found
 
     def divided(self, division: Any) -> Any:
         """Return the sharding on the same mesh whose axes divide dimensions so."""
@@ -302,8 +326,8 @@ class NamedSharding(Sharding):
 
     def abstract(self, ndim: Any) -> Any:
         """Return the sharding on the mesh without devices, with an entry for each dimension."""
-        whole = PartitionSpec(*self.spec, *[None] * (ndim - len(self.spec)))
-        return NamedSharding(self.mesh.abstract_mesh, whole)
+        entries = (*self.spec, *[None] * (ndim - len(self.spec)))
+        return NamedSharding(self.mesh.abstract_mesh, self.spec.update(partitions=entries))
 
     def marks(self) -> Any:
         """Return what types show of each dimension: the explicit axes that divide it."""
@@ -315,8 +339,22 @@ class NamedSharding(Sharding):
             found.append(f"@{text}" if names else "")
         return found
 
+    def sum_marks(self) -> Any:
+        """Return what types show of the axes along which there is a sum yet to be added up."""
+        names = [str(a) for a in self.mesh.axis_names if a in self.spec.unreduced]
+        return f"{{U:{','.join(names)}}}" if names else ""
+
     def check(self, where: Any, shape: Any) -> Any:
         """Raise unless arrays of that shape can be divided so."""
+        implicit = self.spec.unreduced.difference(self.axis_sizes().explicit)
+        if implicit:
+            raise errors.user_error(
+                ValueError,
+                f"{where}: {self.spec} leaves a sum along the axis {min(implicit)!r}, which is not "
+                "explicit: types say nothing of it.",
+                fix="make the mesh with `axis_types=(AxisType.Explicit, ...)`.",
+                anchor="partition-spec",
+            )
         parts_per_dimension(where, self.spec, self.axis_sizes(), shape)
 
     def check_compatible_aval(self, aval_shape: Any) -> Any:
@@ -350,7 +388,9 @@ class NamedSharding(Sharding):
     def is_fully_replicated(self) -> Any:
         """Whether every device holds the whole array."""
         sizes = self.axis_sizes()
-        return all(sizes[name] == 1 for entry in self.spec for name in axes_of(entry))
+        return not self.spec.unreduced and all(
+            sizes[name] == 1 for entry in self.spec for name in axes_of(entry)
+        )
 
     @property
     def replicated_axes(self) -> Any:
