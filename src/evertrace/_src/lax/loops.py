@@ -316,7 +316,7 @@ def scan(
 
     Example:
       >>> interest = lambda balance, payment: (balance * 1.1 + payment, balance)
-      >>> last, balances = lax.scan(interest, 100.0, jnp.array([0.0, 10.0, 0.0]))
+      >>> last, balances = lax.scan(interest, jnp.float32(100), jnp.array([0.0, 10.0, 0.0]))
       >>> last, balances
       (Array(144.1, dtype=float32), Array([100., 110., 131.], dtype=float32))
     """
