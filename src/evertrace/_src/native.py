@@ -10,7 +10,8 @@ import functools
 import importlib.machinery
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from evertrace._src import config, doors, errors, extension
 from evertrace._src.support import set_module
@@ -19,7 +20,7 @@ _native: Any = extension.native
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_planned: list[Any] = []
+_planned: dict[Any, bool] = {}  # functions of `planned`, and whether Python numbers are operands
 
 _is_missing_said = False
 
@@ -183,7 +184,7 @@ def planned(*, by_type: bool) -> Callable[[F], F]:
         if _native is None:
             return within
         made = functools.update_wrapper(_native.Function(within, by_type), function)
-        _planned.append(made)
+        _planned[made] = by_type
         return made
 
     return decorate
@@ -192,6 +193,24 @@ def planned(*, by_type: bool) -> Callable[[F], F]:
 def planned_in(module: str) -> Callable[[F], F]:
     """Decorate a public function of a module, whose numbers are no operands, as `planned`."""
     return lambda function: set_module(module)(planned(by_type=False)(function))
+
+
+def alias(name: str, function: F, module: str | None = None) -> F:
+    """Return a public function under another name, which it, its pickles and tracebacks have.
+
+    Args:
+      name: of the result.
+      function: a plain function, or one of `planned`.
+      module: where pickles look for the result, if it is another than that of the function.
+    """
+    by_type, given = _planned.get(function), cast("Any", function)
+    inner = given if by_type is None else given.__wrapped__
+    code = inner.__code__.replace(co_name=name, co_qualname=name)
+    made: Any = FunctionType(code, inner.__globals__, name, inner.__defaults__, inner.__closure__)
+    made.__kwdefaults__, made.__annotations__ = inner.__kwdefaults__, inner.__annotations__
+    made.__dict__.update(inner.__dict__)
+    made.__doc__, made.__module__ = inner.__doc__, module or inner.__module__
+    return made if by_type is None else planned(by_type=by_type)(made)
 
 
 def forget_plans() -> None:

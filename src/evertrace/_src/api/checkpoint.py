@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from evertrace._src import source, tree
+from evertrace._src import native, source, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import stage_body
 from evertrace._src.control.checkpoint import checkpoint as traced_checkpoint
@@ -36,7 +36,7 @@ functools.update_wrapper(checkpoint, traced_checkpoint)
 checkpoint = set_module("evertrace")(checkpoint)
 
 
-remat = checkpoint
+remat = native.alias("remat", checkpoint)
 
 
 @set_module("evertrace.ad_checkpoint")

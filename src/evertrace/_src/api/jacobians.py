@@ -7,7 +7,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, tree
+from evertrace._src import dtypes, errors, native, tree
 from evertrace._src.api.arguments import (
     check_callable,
     check_differentiable,
@@ -247,4 +247,4 @@ def hessian(
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
-jacobian = jacrev
+jacobian = native.alias("jacobian", jacrev)

@@ -34,12 +34,6 @@ from evertrace._src.ops.special import bessel_i0e_p
 if TYPE_CHECKING:
     from evertrace._src.numpy.ufunc import Unary
 
-    # Names that one statement makes several of.
-    deg2rad: Unary
-    degrees: Unary
-    rad2deg: Unary
-    radians: Unary
-
 nonzeros: Any = LazyModule("evertrace._src.numpy.nonzeros")
 
 
@@ -310,7 +304,7 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
     return convert(out, x.dtype, x.aval.weak_type)
 
 
-around = round
+around = native.alias("around", round)
 
 
 def _round_integer(x, unit):
@@ -534,12 +528,14 @@ def i0(x: ArrayLike) -> Array:
     return ufuncs.exp(x) * bessel_i0e_p.bind(x)
 
 
-deg2rad = radians = unary(
+deg2rad: Unary = unary(
     "deg2rad", lambda x: ufuncs.multiply(x, np.pi / 180), "Convert degrees to radians."
 )
-rad2deg = degrees = unary(
+rad2deg: Unary = unary(
     "rad2deg", lambda x: ufuncs.multiply(x, 180 / np.pi), "Convert radians to degrees."
 )
+radians = native.alias("radians", deg2rad)
+degrees = native.alias("degrees", rad2deg)
 positive: Unary = unary("positive", as_array, "Return the number as it is.", promotion=promote)
 
 # ---------------------------------------------------------------- complex numbers
@@ -581,7 +577,7 @@ def conj(x: ArrayLike, /) -> Array:
     return ops.conj(x) if is_complex(x.aval.dtype) else x
 
 
-conjugate = conj
+conjugate = native.alias("conjugate", conj)
 
 
 @native.planned(by_type=False)

@@ -83,33 +83,6 @@ from evertrace._src.ops.select import select_n_p
 if TYPE_CHECKING:
     from evertrace._src.numpy.ufunc import Binary, Unary
 
-    # Names that one statement makes several of.
-    abs: Unary
-    absolute: Unary
-    acos: Unary
-    acosh: Unary
-    arccos: Unary
-    arccosh: Unary
-    arcsin: Unary
-    arcsinh: Unary
-    arctan: Unary
-    arctan2: Binary
-    arctanh: Unary
-    asin: Unary
-    asinh: Unary
-    atan: Unary
-    atan2: Binary
-    atanh: Unary
-    bitwise_invert: Unary
-    bitwise_left_shift: Binary
-    bitwise_not: Unary
-    bitwise_right_shift: Binary
-    invert: Unary
-    left_shift: Binary
-    mod: Binary
-    remainder: Binary
-    right_shift: Binary
-
 BOOL = np.dtype(bool)
 
 
@@ -147,7 +120,6 @@ divide: Binary = binary(
     "Return the quotient ``x / y``, in floats for integers.",
     promotion=INEXACT,
 )
-true_divide = divide
 negative: Unary = unary("negative", neg_p.bind, "Return ``-x``.", promotion=COMMON)
 square: Unary = unary("square", square_p.bind, "Return ``x * x``.", promotion=NUMERIC)
 
@@ -156,7 +128,7 @@ def _choose_abs(dtype):
     return as_array if dtype == BOOL or dtypes.issubdtype(dtype, np.unsignedinteger) else abs_p.bind
 
 
-abs = absolute = unary(
+absolute: Unary = unary(
     "absolute",
     doc="Return the absolute value, real for complex numbers.",
     choose=_choose_abs,
@@ -270,7 +242,7 @@ fmod: Binary = binary(
     promotion=NUMERIC,
     by_type=False,
 )
-remainder = mod = binary(
+remainder: Binary = binary(
     "remainder",
     _remainder,
     "Return ``x % y``, with the sign of `y`; of integers over 0, 0.",
@@ -328,9 +300,6 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         base, exponent = promote_dtypes_numeric("power", x1, x2)
     bind = _integer_power if is_integer(base.aval.dtype) else pow_p.bind
     return bind(*promote_shapes("power", base, exponent))
-
-
-pow = power
 
 
 def _integer_power(x, n):
@@ -395,10 +364,10 @@ cbrt: Unary = unary("cbrt", cbrt_p.bind, "Return the cube root, negative for neg
 sin: Unary = unary("sin", sin_p.bind, "Return the sine of an angle in radians.")
 cos: Unary = unary("cos", cos_p.bind, "Return the cosine of an angle in radians.")
 tan: Unary = unary("tan", tan_p.bind, "Return the tangent of an angle in radians.")
-arcsin = asin = unary("arcsin", asin_p.bind, "Return the angle in radians whose sine is `x`.")
-arccos = acos = unary("arccos", acos_p.bind, "Return the angle in radians whose cosine is `x`.")
-arctan = atan = unary("arctan", atan_p.bind, "Return the angle in radians whose tangent is `x`.")
-arctan2 = atan2 = binary(
+arcsin: Unary = unary("arcsin", asin_p.bind, "Return the angle in radians whose sine is `x`.")
+arccos: Unary = unary("arccos", acos_p.bind, "Return the angle in radians whose cosine is `x`.")
+arctan: Unary = unary("arctan", atan_p.bind, "Return the angle in radians whose tangent is `x`.")
+arctan2: Binary = binary(
     "arctan2",
     atan2_p.bind,
     "Return the angle in radians, from -pi to pi, of the point with ordinate `x` and abscissa `y`.",
@@ -407,9 +376,9 @@ arctan2 = atan2 = binary(
 sinh: Unary = unary("sinh", sinh_p.bind, "Return the hyperbolic sine.")
 cosh: Unary = unary("cosh", cosh_p.bind, "Return the hyperbolic cosine.")
 tanh: Unary = unary("tanh", tanh_p.bind, "Return the hyperbolic tangent.")
-arcsinh = asinh = unary("arcsinh", asinh_p.bind, "Return the inverse hyperbolic sine.")
-arccosh = acosh = unary("arccosh", acosh_p.bind, "Return the inverse hyperbolic cosine.")
-arctanh = atanh = unary("arctanh", atanh_p.bind, "Return the inverse hyperbolic tangent.")
+arcsinh: Unary = unary("arcsinh", asinh_p.bind, "Return the inverse hyperbolic sine.")
+arccosh: Unary = unary("arccosh", acosh_p.bind, "Return the inverse hyperbolic cosine.")
+arctanh: Unary = unary("arctanh", atanh_p.bind, "Return the inverse hyperbolic tangent.")
 nextafter: Binary = binary(
     "nextafter",
     nextafter_p.bind,
@@ -483,10 +452,10 @@ logical_not: Unary = unary("logical_not", not_p.bind, "Return whether it is 0.",
 bitwise_and: Binary = binary("bitwise_and", and_p.bind, "Return ``x & y``, bit by bit.")
 bitwise_or: Binary = binary("bitwise_or", or_p.bind, "Return ``x | y``, bit by bit.")
 bitwise_xor: Binary = binary("bitwise_xor", xor_p.bind, "Return ``x ^ y``, bit by bit.")
-invert = bitwise_not = bitwise_invert = unary(
+bitwise_not: Unary = unary(
     "bitwise_not", not_p.bind, "Return ``~x``, bit by bit.", promotion=COMMON
 )
-left_shift = bitwise_left_shift = binary(
+left_shift: Binary = binary(
     "left_shift",
     shift_left_p.bind,
     "Return ``x << y``; 0 for shifts by the width or more.",
@@ -499,7 +468,7 @@ def _choose_right_shift(dtype):
     return (shift_right_logical_p if is_unsigned else shift_right_arithmetic_p).bind
 
 
-right_shift = bitwise_right_shift = binary(
+right_shift: Binary = binary(
     "right_shift",
     doc="Return ``x >> y``, which keeps the sign of signed integers.",
     choose=_choose_right_shift,
@@ -519,3 +488,21 @@ bitwise_count: Unary = unary(
     "Return the number of bits set in the absolute value, as uint8.",
     promotion=NUMERIC,
 )
+
+# ------------------------------------------------------------------------ other names
+
+abs = native.alias("abs", absolute)
+acos = native.alias("acos", arccos)
+acosh = native.alias("acosh", arccosh)
+asin = native.alias("asin", arcsin)
+asinh = native.alias("asinh", arcsinh)
+atan = native.alias("atan", arctan)
+atan2 = native.alias("atan2", arctan2)
+atanh = native.alias("atanh", arctanh)
+bitwise_invert = native.alias("bitwise_invert", bitwise_not)
+bitwise_left_shift = native.alias("bitwise_left_shift", left_shift)
+bitwise_right_shift = native.alias("bitwise_right_shift", right_shift)
+invert = native.alias("invert", bitwise_not)
+mod = native.alias("mod", remainder)
+pow = native.alias("pow", power)
+true_divide = native.alias("true_divide", divide)
