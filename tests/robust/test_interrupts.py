@@ -123,7 +123,18 @@ def test_interrupts_of_the_restoring_itself_wait():
 # ------------------------------------------------------------------------ waiting
 
 
+@pytest.fixture(params=["watched", "asked"])
+def handlers(request, monkeypatch):
+    """How it is known which handlers there are."""
+    if request.param == "asked":
+        monkeypatch.setattr(interrupts, "_watch", None)
+        monkeypatch.setattr(interrupts, "_set_handler", signal.signal)
+    elif interrupts._watch is None:
+        pytest.skip("handlers are watched by the C++")
+
+
 @main_only
+@pytest.mark.usefixtures("handlers")
 def test_what_is_held_is_raised_at_the_end():
     seen = []
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (where it is raised is what is shown)
@@ -138,6 +149,7 @@ def test_what_is_held_is_raised_at_the_end():
 
 
 @main_only
+@pytest.mark.usefixtures("handlers")
 def test_what_is_held_is_let_through_inside():
     seen = []
 
@@ -157,6 +169,7 @@ def test_what_is_held_is_let_through_inside():
 
 
 @main_only
+@pytest.mark.usefixtures("handlers")
 def test_all_handlers_of_the_user_wait_and_are_put_back():
     seen = []
     handlers = {signal.SIGUSR1: seen.append, signal.SIGTERM: lambda *args: seen.append("term")}
@@ -179,6 +192,7 @@ def test_all_handlers_of_the_user_wait_and_are_put_back():
 
 
 @main_only
+@pytest.mark.usefixtures("handlers")
 def test_a_handler_that_is_set_while_others_wait_stays():
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -187,6 +201,56 @@ def test_a_handler_that_is_set_while_others_wait_stays():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@main_only
+@pytest.mark.usefixtures("handlers")
+def test_what_is_held_twice_is_raised_at_the_outer_end():
+    seen = []
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (where it is raised is what is shown)
+        with interrupts.held():
+            with interrupts.held():
+                signal.raise_signal(signal.SIGINT)
+                seen.append("inner")
+            seen.append("outer")
+        seen.append("never")
+    assert seen == ["inner", "outer"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@main_only
+@pytest.mark.usefixtures("needs_native")
+@pytest.mark.parametrize("way", [0, 1], ids=["signal", "_signal"])
+def test_handlers_are_asked_for_only_where_one_was_set(way, monkeypatch):
+    asked = []
+
+    def getsignal(signum, ask=interrupts._signal.getsignal):
+        asked.append(signum)
+        return ask(signum)
+
+    def hold():
+        asked.clear()
+        with interrupts.held():
+            signal.raise_signal(signal.SIGUSR1)
+            assert seen == []
+        return len(asked)
+
+    set_handler = (signal.signal, interrupts._signal.signal)[way]
+    seen, before = [], set_handler(signal.SIGUSR1, lambda *_: seen.append("first"))
+    try:
+        monkeypatch.setattr(interrupts._signal, "getsignal", getsignal)
+        counts = [hold()]
+        seen.clear()
+        counts.append(hold())
+        assert counts == [len(signal.valid_signals()), 0]
+        assert seen == ["first"]
+        seen.clear()
+        set_handler(signal.SIGUSR1, lambda *_: seen.append("second"))
+        assert hold() == len(signal.valid_signals())
+        assert seen == ["second"]
+    finally:
+        monkeypatch.undo()
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_other_threads_hold_nothing():

@@ -11,7 +11,6 @@ function begins.
 
 import _signal  # pyright: ignore[reportMissingImports]  (`signal` would make enums of everything)
 import functools
-import operator
 import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -65,16 +64,28 @@ uncollected: Any = support.uncollected
 """What `support.uncollected` is, without its gaps; imports, below this, have it from there."""
 
 
-_seen: tuple[list[Any], dict[int, Any]] = [], {}  # what was found the last time
+_watch: Any = native if native is not None and native.watch_handlers(_signal.signal) else None
+_set_handler = _signal.signal if _watch is None else _watch.set_handler  # ours are not counted
+_known: tuple[int, dict[int, Any]] = -1, {}
+"""The handlers in Python by signal, and how often handlers had been set by others until then."""
+
+
+def _changes() -> int:
+    """Return how often handlers were set by others; where nobody knows, none is equal to it."""
+    return -2 if _watch is None else _watch.handler_changes()
 
 
 def _handlers() -> dict[int, Any]:
-    """Return the handlers in Python by signal; a new dict only where they have changed."""
-    global _seen
-    found = list(map(_signal.getsignal, _SIGNALS))
-    if any(map(operator.is_not, found, _seen[0])) or not _seen[0]:
-        _seen = found, {s: h for s, h in zip(_SIGNALS, found, strict=True) if callable(h)}
-    return _seen[1]
+    """Return the handlers in Python by signal; to ask for all takes longer than what waits."""
+    global _known
+    changes = _changes()
+    if changes != _known[0]:
+        found = map(_signal.getsignal, _SIGNALS)
+        now = {s: h for s, h in zip(_SIGNALS, found, strict=True) if callable(h)}
+        if _watch is None:
+            return now
+        _known = changes, now
+    return _known[1]
 
 
 class held:
@@ -85,7 +96,7 @@ class held:
       ...     put_everything_back()
     """
 
-    __slots__ = ("_arrived", "_handlers")
+    __slots__ = ("_arrived", "_changes", "_handlers")
 
     def __init__(self) -> None:
         self._handlers: dict[int, Any] = {}
@@ -105,12 +116,14 @@ class held:
         """Have interrupts wait."""
         if _get_ident() != threading.main_thread().ident or self._handlers:
             return
+        global _known
         self._arrived: dict[int, Any] = {}
         wait = self._arrived.__setitem__  # in C: no handler can come in between
-        handlers = _handlers()
+        handlers, self._changes = _handlers(), _known[0]
         self._handlers = handlers  # before the first is replaced
         for signum in handlers:
-            _signal.signal(signum, wait)
+            _set_handler(signum, wait)
+        _known = self._changes, dict.fromkeys(handlers, wait)
 
     def release(self) -> None:
         """Let interrupts through, first those that have waited."""
@@ -122,12 +135,17 @@ class held:
                 raise
             finally:
                 self._handlers = {}
-                _deliver([*self._arrived])
+                if self._arrived:
+                    _deliver([*self._arrived])
 
     def _put_back(self) -> None:
+        global _known
+        is_known = _changes() == self._changes
         for signum, handler in self._handlers.items():
-            if _is_bound_to(_signal.getsignal(signum), self._arrived):  # else the user's, by now
-                _signal.signal(signum, handler)
+            # Else it is the user's, by now.
+            if is_known or _is_bound_to(_signal.getsignal(signum), self._arrived):
+                _set_handler(signum, handler)
+        _known = self._changes, self._handlers
 
 
 if native is not None:

@@ -48,6 +48,7 @@ PyMODINIT_FUNC PyInit__native() {
   for (const auto add : {
            add_engines,
            add_exit,
+           add_handlers,
            add_in_force,
            add_spans,
            add_thread_state,

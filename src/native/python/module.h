@@ -124,6 +124,7 @@ int add_exit(PyObject* module);
 int add_function(PyObject* module);
 int add_guards(PyObject* module);
 int add_host_program(PyObject* module);
+int add_handlers(PyObject* module);
 int add_in_force(PyObject* module);
 int add_kernels(PyObject* module);
 int add_loops(PyObject* module);
