@@ -206,7 +206,7 @@ def _intern(cls, shape, dtype, weak_type):
     found = _interned.get(key)
     if found is not None:
         return found
-    size = math.prod(shape)
+    size: Any = math.prod(shape)
     is_known = not dims.is_dim(size) or not size.scope.is_open
     if is_known and dims.is_below(_MOST_BYTES, size * dtype.itemsize):
         raise _too_large(shape, dtype)

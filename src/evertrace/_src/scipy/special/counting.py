@@ -149,7 +149,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     sign = choose(both, alternating(m), sign_of_gamma(start) * sign_of_gamma(end))
     value = sign * exp(_log_ratio_of_gammas(start, end, m))
     value = choose(is_pole_of_gamma(end), math.inf, value)
-    value = choose(z == math.inf, choose(m > 0, z, 0), value)
+    value = choose(z == math.inf, exp(m * z), value)
     value = choose(m == -math.inf, math.nan, value)
     value = choose(is_pole_of_gamma(z) & ~both, 0, value)
     has_none = (z != z) | (m != m) | (z == -math.inf)
