@@ -36,15 +36,22 @@ def flatten_result(result, name):
         shown = [_NoTangents(x.shape) if is_float0(x) else x for x in leaves]
         leaves, treedef = tree.flatten(tree.unflatten(treedef, shown))
     try:
-        return [as_operand(x) for x in leaves], treedef
+        return [_operand(x) for x in leaves], treedef
     except TypeError:
         raise _bad_result(result, name) from None
+
+
+def _operand(x):
+    made = as_operand(x)
+    if not hasattr(made.aval, "str_short"):  # what was made by hand, of what is no type
+        raise TypeError
+    return made
 
 
 def _bad_result(result, name):
     for path, leaf in tree.flatten_with_path(result)[0]:
         try:
-            as_operand(leaf)
+            _operand(leaf)
         except TypeError:
             return errors.user_error(
                 TypeError,
