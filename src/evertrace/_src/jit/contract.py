@@ -197,7 +197,9 @@ class ContractCalls:
     def _made(self, found, values):
         """Return the variant of an open trace for the values of its sizes, or None."""
         try:
-            return Variant(found.recorded_for(values), self.options)
+            variant = Variant(found.recorded_for(values), self.options)
+            variant.program.settle()
+            return variant
         except Exception:
             return None
 

@@ -21,9 +21,9 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.dims.expression import variable
 from evertrace._src.dims.scope import OpenScope
-from evertrace._src.jit.filling import Filling, NotOpenError
 from evertrace._src.jit.lifting import hostsizes, recipes
 from evertrace._src.jit.lifting.guards import Guards
+from evertrace._src.transforms.filling import Filling, NotOpenError
 
 TRACED_BEFORE = 2
 """So many calls that differ in sizes are traced before one is traced for open sizes."""

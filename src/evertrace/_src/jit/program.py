@@ -20,6 +20,7 @@ from evertrace._src.engines.inputs import as_input
 from evertrace._src.engines.protocol import Request
 from evertrace._src.ops.sharding_constraint import mesh_in
 from evertrace._src.transforms.dce import dce_jaxpr
+from evertrace._src.transforms.filling import Filled
 from evertrace._src.transforms.staging import close_jaxpr
 
 
@@ -75,14 +76,17 @@ class Program:
         of_program = set(computed)
         wanted = [i in of_program for i in range(len(jaxpr.outvars))]
         keep = range(len(jaxpr.invars)) if keep_unused else ()
-        self.jaxpr, used = dce_jaxpr(jaxpr, wanted, keep_inputs=keep)
+        if type(jaxpr) is Filled:
+            self.jaxpr, used = jaxpr.pruned(wanted, keep)
+        else:
+            self.jaxpr, used = dce_jaxpr(jaxpr, wanted, keep_inputs=keep)
         self.kept = [i for i, u in enumerate(used) if u]
         self.kept_donated = tuple(j for j, i in enumerate(self.kept) if i in donated_set)
         self.sources = sources
         self.plain = all(s == (_COMPUTED, i) for i, s in enumerate(sources))
         self.out_avals = [v.aval for v in self.jaxpr.outvars]
         self.trivial = not computed and not self.jaxpr.effects
-        self.mesh = mesh_in(self.jaxpr)
+        self.mesh = mesh_in(self.jaxpr.open if type(self.jaxpr) is Filled else self.jaxpr)
 
     def with_options(self, compiler_options):
         """Return the program with other XLA flags on top of its own."""
@@ -101,6 +105,16 @@ class Program:
         if self._choice is None:
             self._choice = choose(self.jaxpr, self._request())
         return self._choice
+
+    def settle(self):
+        """Find out what runs a program that sizes were put into.
+
+        Raises:
+          NotOpenError: it is not of the types that the open program says; a tape's sizes are right
+            by the conditions of its template.
+        """
+        if self.trivial or self.choice().engine != "native":
+            _ = self.jaxpr.eqns
 
     def _request(self, **changes):
         wanted = Request(

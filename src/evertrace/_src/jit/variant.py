@@ -21,6 +21,7 @@ from evertrace._src.jit import compiled
 from evertrace._src.jit.lifting import callbacks, pending
 from evertrace._src.jit.lifting.recipes import Kitchen, Out
 from evertrace._src.jit.program import Program
+from evertrace._src.transforms.filling import Filled
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
 
 
@@ -97,7 +98,8 @@ class Variant(_VariantBase):
         self.writes, self.effects = tuple(recorded.writes), tuple(recorded.effects)
         self.result = recorded.result
         self.plain = not (self.writes or self.effects) and type(self.result) is Out
-        jaxpr = hoist_consts(recorded.jaxpr)
+        jaxpr = recorded.jaxpr
+        jaxpr = jaxpr.hoisted() if type(jaxpr) is Filled else hoist_consts(jaxpr)
         self.closed = close_jaxpr(jaxpr)
         n = len(self.consts)
         self.program = Program(

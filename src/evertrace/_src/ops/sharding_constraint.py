@@ -101,7 +101,13 @@ def _eager(x, *, sharding, unconstrained_dims):
 
 
 def mesh_in(jaxpr):
-    """Return the sharding over a mesh that a constraint in a jaxpr asks for, or None."""
+    """Return the sharding over a mesh that a constraint in a jaxpr asks for, or None; kept."""
+    if "mesh" not in jaxpr.cache:
+        jaxpr.cache["mesh"] = _mesh_in(jaxpr)
+    return jaxpr.cache["mesh"]
+
+
+def _mesh_in(jaxpr):
     for eqn in jaxpr.eqns:
         if eqn.primitive is sharding_constraint_p:
             if _division(eqn.params["sharding"], 0) is not None:

@@ -5,9 +5,8 @@ each, and rough: see "Which engine runs a program" in the architecture. They are
 alone, so that the same program takes the same engine everywhere.
 """
 
-import math
-
 from evertrace._src import kernels
+from evertrace._src.engines.native.sizes import log2
 from evertrace._src.ops import elementwise as ops
 from evertrace._src.ops import special
 
@@ -241,7 +240,7 @@ def product_costs(batch, m, n, k, item, integer_item=0):
         xla = XLA_NS_PER_BYTE_OF_INTEGER_PRODUCT * integer_item * count
     else:
         tape, xla = NS_PER_PRODUCT * count * item / 4, XLA_NS_PER_PRODUCT * count * item / 4
-    is_narrow = sorted((m, n, k))[1] < NARROW and 1 not in (m, n)
+    is_narrow = (m < NARROW) + (n < NARROW) + (k < NARROW) > 1 and 1 not in (m, n)
     tape += NS_PER_BYTE_MULTIPLIED * size * (NARROW_FACTOR if is_narrow else 1)
     xla += XLA_NS_PER_BYTE_MULTIPLIED * size * (XLA_NARROW_FACTOR if is_narrow else 1)
     if batch > 1:
@@ -260,7 +259,7 @@ def _xla_product_call(batch, m, n, k):
 
 def sort_cost(length, size, operands):
     """Return what a sort of rows of a length costs, `size` elements of each of its operands."""
-    return NS_PER_STEP_SORTED * size * operands * max(1.0, math.log2(max(2, length)))
+    return NS_PER_STEP_SORTED * size * operands * max(1.0, log2(max(2, length)))
 
 
 def windows_cost(size):

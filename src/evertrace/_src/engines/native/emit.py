@@ -21,6 +21,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable, failed_rule
 from evertrace._src.engines.native import costs
+from evertrace._src.engines.native.sizes import Deferred, WatchedError
 
 _FAMILIES = (
     "elementwise structural reduce dot indexing dynamic random windows linalg fft control groups"
@@ -137,6 +138,8 @@ class Emitter:
 
     def constant(self, value):
         """Return the value of a NumPy array or scalar that is part of the program."""
+        if type(value) is Deferred:
+            return self.deferred((CODES[value.dtype.name], 1), value)
         value = np.asarray(value)
         if value.size > LARGEST_CONSTANT:
             raise NotNative("a constant is large")
@@ -145,6 +148,12 @@ class Emitter:
             raise NotNative(f"there are no kernels for dtype {value.dtype}")
         made = self.new((code, value.size))
         self.constants.append((made, value.tobytes()))
+        return made
+
+    def deferred(self, kind, value):
+        """Return the value of a (dtype, size) whose bytes are made of sizes."""
+        made = self.new(kind)
+        self.constants.append((made, value))
         return made
 
     def empty(self, kind):
@@ -300,14 +309,20 @@ class Emitter:
                 env[id(eqn.outvars[0])] = out
 
     def tape(self, inputs, outputs, carried=(), avals=(), is_long=False):
-        """Return the tape of what was written; kernels are compiled now."""
-        self.code = [_with_code(i) if i[0] == FUNCTION else i for i in self.code]
-        try:
-            return kernels.tape(
-                self.values, inputs, outputs, self.constants, self.code, carried, avals, is_long
-            )
-        except ValueError as error:
-            raise NotNative(str(error)) from error
+        """Return the tape of what was written."""
+        parts = self.values, inputs, outputs, self.constants, self.code
+        return tape_of(*parts, carried, avals, is_long)
+
+
+def tape_of(values, inputs, outputs, constants, code, carried=(), avals=(), is_long=False):
+    """Return the tape of what an `Emitter` has written; kernels are compiled now."""
+    code = [_with_code(i) if i[0] == FUNCTION else i for i in code]
+    try:
+        return kernels.tape(values, inputs, outputs, constants, code, carried, avals, is_long)
+    except ValueError as error:
+        raise NotNative(str(error)) from error
+    except WatchedError:
+        return Deferred(tape_of, (values, inputs, outputs, constants, code, carried))
 
 
 def tape_cost(eqns):

@@ -10,10 +10,20 @@ from typing import Any, NamedTuple
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.engines.inputs import host_input
-from evertrace._src.engines.native import costs
-from evertrace._src.engines.native.emit import ANY, Emitter, NoCode, NotNative, memory_of, tape_cost
+from evertrace._src.engines.native import costs, template
+from evertrace._src.engines.native.emit import (
+    ANY,
+    Emitter,
+    NoCode,
+    NotNative,
+    memory_of,
+    tape_cost,
+    tape_of,
+)
+from evertrace._src.engines.native.template import Plan
 from evertrace._src.engines.protocol import Offer
 from evertrace._src.lazy import load
+from evertrace._src.transforms.filling import Filled
 
 LONG_COST = 1e4
 """Nanoseconds of work from which on other threads may run Python meanwhile."""
@@ -96,30 +106,60 @@ def _emitted(jaxpr, fuses):
     return e, inputs, e.inline(jaxpr, inputs)
 
 
+def _planned(jaxpr, is_wanted, fuses, may_fuse=True):
+    """Emit a program; returns the `Plan`.
+
+    Raises:
+      NotNative: it cannot be a tape, or is asked whether it may be fused although it may not.
+    """
+    e, inputs, outputs = _emitted(jaxpr, max(fuses, 0))
+    seen = {*inputs, *outputs}
+    xla = e.xla_cost + costs.xla_call_cost(e.size_of(seen), len(seen))
+    compilation = costs.XLA_NS_TO_COMPILE + e.compilation
+    if fuses == AUTO and e.loop_cost > FUSED_FROM_COST:
+        if not may_fuse:
+            raise NotNative("its loops may be fused")
+        found = _emitted(jaxpr, AUTO)
+        if costs.pays_fusion(e.cost, found[0].cost, len(found[0].fused)):
+            e, inputs, outputs = found
+    is_tape = is_wanted or costs.prefers_tape(e.cost, xla, compilation, len(e.fused))
+    return Plan(
+        (e.values, inputs, outputs, e.constants, e.code),
+        (e.cost, xla, compilation),
+        is_tape,
+        e.cost > LONG_COST,
+        e.fused,
+        e.left,
+    )
+
+
+def _plan(jaxpr, is_wanted, fuses):
+    """Return the `Plan` of a program, by a template if sizes were put into it."""
+    if type(jaxpr) is Filled and fuses <= 0:
+        emit = functools.partial(_planned, is_wanted=is_wanted, fuses=fuses, may_fuse=False)
+        found = template.plan_of(jaxpr, (is_wanted, fuses), emit)
+        if found is not None:
+            return found
+    return _planned(jaxpr, is_wanted, fuses)
+
+
 def _compile(jaxpr, is_wanted, donated, fuses):
     start = time.perf_counter()
     try:
-        e, inputs, outputs = _emitted(jaxpr, max(fuses, 0))
-        seen = {*inputs, *outputs}
-        xla = e.xla_cost + costs.xla_call_cost(e.size_of(seen), len(seen))
-        compilation = costs.XLA_NS_TO_COMPILE + e.compilation
-        if fuses == AUTO and e.loop_cost > FUSED_FROM_COST:
-            found = _emitted(jaxpr, AUTO)
-            if costs.pays_fusion(e.cost, found[0].cost, len(found[0].fused)):
-                e, inputs, outputs = found
-        is_tape = is_wanted or costs.prefers_tape(e.cost, xla, compilation, len(e.fused))
-        compiles = "would compile" if is_tape else "compiles"
+        plan = _plan(jaxpr, is_wanted, fuses)
+        cost, xla, compilation = plan.estimates
+        compiles = "would compile" if plan.is_tape else "compiles"
         why = (
-            f"a call is estimated at {_duration(e.cost)} of work, {_duration(xla)} with XLA, "
-            f"which {compiles} for {_duration(compilation)}{_groups_of(e)}"
+            f"a call is estimated at {_duration(cost)} of work, {_duration(xla)} with XLA, "
+            f"which {compiles} for {_duration(compilation)}{_groups_of(plan)}"
         )
-        if not is_tape:
+        if not plan.is_tape:
             return Made(None, why)
         emitted = time.perf_counter()
         pairs = [(i, ANY) for i in donated]
         avals = [v.aval for v in jaxpr.outvars]
-        tape = e.tape(inputs, outputs, pairs, avals, e.cost > LONG_COST)
-        return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted), e.cost)
+        tape = tape_of(*plan.program, carried=pairs, avals=avals, is_long=plan.is_long)
+        return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted), cost)
     except NotNative as error:
         return Made(None, error.reason, error.eqn)
     except NoCode as error:
@@ -148,19 +188,19 @@ def _warn_without_code(reason):
     )
 
 
-def _groups_of(e):
+def _groups_of(plan):
     """Return what is said of the kernels that loops are compiled to, if any."""
     left = [
         f"{f'{count} ' if count > 1 else ''}{name} ({reason})"
-        for (name, reason), count in sorted(e.left.items(), key=lambda x: -x[1])[:MOST_LEFT]
+        for (name, reason), count in sorted(plan.left.items(), key=lambda x: -x[1])[:MOST_LEFT]
     ]
     apart = f"; left to the tape: {', '.join(left)}" if left else ""
-    if not e.fused:
+    if not plan.fused:
         return apart and f"; nothing is compiled together{apart}"
     kernels = [
         f"{kernel.equations} over {kernel.extents()} ({_amount(kernel.size())} read and written, "
         f"{_duration(kernel.cost)})"
-        for kernel in e.fused
+        for kernel in plan.fused
     ]
     return f"; operations are compiled together: {'; '.join(kernels)}{apart}"
 

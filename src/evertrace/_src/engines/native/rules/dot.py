@@ -1,6 +1,5 @@
 """Matrix products: operands are read by strides, and copied only where these cannot say it."""
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from evertrace._src.engines.native.emit import (
     kind_of,
 )
 from evertrace._src.engines.native.rules.structural import dense, permuted
+from evertrace._src.engines.native.sizes import for_sizes
 from evertrace._src.ops import dot as ops
 from evertrace._src.ops.precision import Precision, is_pair
 
@@ -35,7 +35,7 @@ def _group(shape, strides, dims):
     return size, stride or 0
 
 
-@functools.lru_cache(maxsize=4096)
+@for_sizes
 def _side(shape, batch, rows, columns) -> tuple[Any, list[Any]]:
     """Return a permutation (or None), and (size, stride) of three groups of dimensions after it."""
     groups = [_group(shape, dense(shape), dims) for dims in (batch, rows, columns)]
@@ -48,7 +48,7 @@ def _side(shape, batch, rows, columns) -> tuple[Any, list[Any]]:
     return order, [_group(shape, dense(shape), tuple(dims)) for dims in parts]
 
 
-@functools.lru_cache(maxsize=4096)
+@for_sizes
 def product_numbers(lhs, rhs, dimension_numbers):
     """Return permutations of both operands (or None), and the ten numbers of the product."""
     (lc, rc), (lb, rb) = dimension_numbers

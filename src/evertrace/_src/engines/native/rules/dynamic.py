@@ -10,6 +10,7 @@ from evertrace._src.engines.native.emit import (
     kind_of,
 )
 from evertrace._src.engines.native.rules.structural import sliced
+from evertrace._src.engines.native.sizes import integer
 from evertrace._src.ops import dynamic as ops
 
 
@@ -19,7 +20,7 @@ def _dynamic_slice(e, eqn, xs):
     starts, out = eqn.invars[1:], kind_of(eqn.outvars[0].aval)
     if all(type(s) is Literal for s in starts):
         first = [
-            min(max(int(s.val), 0), n - size)
+            min(max(integer(s.val), 0), n - size)
             for s, n, size in zip(starts, shape, sizes, strict=True)
         ]
         return sliced(e, x, shape, first, sizes)

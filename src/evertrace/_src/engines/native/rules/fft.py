@@ -4,6 +4,7 @@ import math
 
 from evertrace._src.engines.native.emit import NotNative, emission, kind_of
 from evertrace._src.engines.native.rules.reduce import kernel
+from evertrace._src.engines.native.sizes import log2
 from evertrace._src.ops import fft as ops
 
 _NS_PER_STEP = 0.13  # of an element, of which there are log2 of the number of elements
@@ -17,6 +18,6 @@ def _fft(e, eqn, xs):
     if not ops.has_kernel(aval.size) or 0 in lengths:
         raise NotNative("there is no kernel for transforms of nothing, or of large arrays")
     options = (int(eqn.params["fft_type"]), len(lengths))
-    ns = _NS_PER_STEP * aval.size * (1 + math.log2(math.prod(lengths)))
+    ns = _NS_PER_STEP * aval.size * (1 + log2(math.prod(lengths)))
     outs = [(kind_of(out)[0], out.shape)]
     return kernel(e, "fft", [(xs[0], aval.shape)], outs, options, ns)[0]

@@ -1,7 +1,5 @@
 """Reductions, running ones, sorts: kernels that work along one dimension of dense arrays."""
 
-import functools
-
 from evertrace._src import kernels
 from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
@@ -13,13 +11,14 @@ from evertrace._src.engines.native.emit import (
     kind_of,
 )
 from evertrace._src.engines.native.rules.structural import permuted
+from evertrace._src.engines.native.sizes import for_sizes
 from evertrace._src.ops import cumulative, search, sort
 from evertrace._src.ops import reduce as ops
 from evertrace._src.ops.identities import accumulation_dtype
 from evertrace._src.ops.structural import inverse_permutation, reduce_sum_p
 
 
-@functools.lru_cache(maxsize=4096)
+@for_sizes
 def reduction_sizes(shape, axes):
     """Return a permutation (or None) and the sizes ``[outer, reduced, inner]`` after it."""
     kept = [d for d in range(len(shape)) if d not in axes]

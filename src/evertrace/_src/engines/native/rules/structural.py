@@ -1,7 +1,5 @@
 """Operations that move elements: nothing where only the shape changes, else views and copies."""
 
-import functools
-
 from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
     COLUMN,
@@ -14,6 +12,7 @@ from evertrace._src.engines.native.emit import (
     item_size,
     kind_of,
 )
+from evertrace._src.engines.native.sizes import Deferred, Size, for_sizes
 from evertrace._src.ops import creation, slicing
 from evertrace._src.ops import structural as ops
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
@@ -64,7 +63,7 @@ def laid_out(e, x, dims):
 # ---------------------------------------------------------------- broadcasts
 
 
-@functools.lru_cache(maxsize=4096)
+@for_sizes
 def broadcast_pattern(shape, out_shape, dims):
     """Return the pattern of a broadcast, None for none at all, or the numbers of a copy."""
     strides = dense(shape)
@@ -99,7 +98,7 @@ def _broadcast_in_dim(e, eqn, xs):
 # ---------------------------------------------------------------- order and shape
 
 
-@functools.lru_cache(maxsize=4096)
+@for_sizes
 def transposition(shape, permutation):
     """Return the numbers of a transposition."""
     strides = dense(shape)
@@ -277,10 +276,18 @@ def _pad(e, eqn, xs):
 # ---------------------------------------------------------------- arrays from nothing
 
 
+def _counted(names, args):
+    return creation.iota_p.host(**dict(zip(names, args, strict=True))).tobytes()
+
+
 @emission.define(creation.iota_p)
 def _iota(e, eqn, xs):
-    if eqn.outvars[0].aval.size > LARGEST_CONSTANT:
+    out = kind_of(eqn.outvars[0].aval)
+    if out[1] > LARGEST_CONSTANT:
         raise NotNative("it counts up to a large number")
+    if type(out[1]) is Size:
+        names, args = tuple(eqn.params), tuple(eqn.params.values())
+        return e.deferred(out, Deferred(_counted, (names, args)))
     return e.constant(creation.iota_p.host(**eqn.params))
 
 

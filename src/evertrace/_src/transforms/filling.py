@@ -12,10 +12,11 @@ import numpy as np
 
 from evertrace._src import dims, dtypes
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, literal
+from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, literal
 from evertrace._src.core.tracer import Trace
 from evertrace._src.ops.sizes import dim_as_value_p
-from evertrace._src.transforms.staging import close_jaxpr
+from evertrace._src.transforms.dce import dce_jaxpr
+from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
 
 
 class NotOpenError(Exception):
@@ -38,6 +39,7 @@ class _Template:
     Attributes:
       steps: pairs of an equation and the names of its params that hold sizes; None for all names
         of an equation that holds none at all.
+      numbers: pairs of a variable that is a size, and the size.
       is_open: whether any of it holds sizes.
     """
 
@@ -45,6 +47,11 @@ class _Template:
         self.jaxpr = jaxpr
         moved = {id(v) for v in (*jaxpr.constvars, *jaxpr.invars) if _is_open(v.aval)}
         self.steps: list[tuple[Any, Any]] = []
+        self.numbers = [
+            (eqn.outvars[0], eqn.params["dim"])
+            for eqn in jaxpr.eqns
+            if eqn.primitive is dim_as_value_p
+        ]
         for eqn in jaxpr.eqns:
             names = tuple([k for k, x in eqn.params.items() if _holds_sizes(x, templates)])
             results = eqn.outvars if eqn.primitive is dim_as_value_p else ()
@@ -100,6 +107,66 @@ _KNOWN = (
 )  # fmt: skip
 
 
+class Filled(Jaxpr):
+    """A jaxpr that numbers are put into, whose equations are made when somebody looks at them.
+
+    A tape of its own is made of that of the open program, so most are never looked at.
+
+    Args:
+      filling: the `Filling`.
+      of: the open jaxpr, kept as `open`.
+    """
+
+    __slots__ = ("_eqns", "_filling", "open")
+
+    def __init__(self, filling, of):
+        self._filling, self.open, self._eqns = filling, of, None
+        filling.begin(of)
+        self.constvars = [filling.variable(v) for v in of.constvars]
+        self.invars = [filling.variable(v) for v in of.invars]
+        self.outvars = [filling.result(v) for v in of.outvars]
+        self.effects, self.names, self.cache = of.effects, of.names, {}
+
+    @property
+    def eqns(self):
+        """The equations, whose types have been found anew.
+
+        Raises:
+          NotOpenError: one is of another type than the open one says.
+        """
+        if self._eqns is None:
+            self._eqns = self._filling.equations(self.open)
+        return self._eqns
+
+    @property
+    def sizes(self):
+        """What was put in: the variables' values by their names."""
+        return self._filling.values
+
+    def pruned(self, used_outputs, keep_inputs):
+        """Return what `dce_jaxpr` does, which is the same for all sizes."""
+        key = "pruned", tuple(used_outputs), tuple(keep_inputs)
+        found = self.open.cache.get(key)
+        if found is None:
+            found = dce_jaxpr(self.open, used_outputs, keep_inputs=keep_inputs)
+            self.open.cache[key] = found
+        jaxpr, used = found
+        return Filled(self._filling, jaxpr), used
+
+    def hoisted(self):
+        """Return what `hoist_consts` does."""
+        if not self.constvars:
+            return self
+        found = self.open.cache.get("hoisted")
+        if found is None:
+            found = self.open.cache["hoisted"] = hoist_consts(self.open)
+        return Filled(self._filling, found)
+
+    def __reduce__(self):
+        parts = self.constvars, self.invars, self.outvars, self.eqns, self.effects, self.names
+        return Jaxpr, parts
+
+
 class Filling:
     """Puts numbers into a program.
 
@@ -112,6 +179,7 @@ class Filling:
         self.values, self.templates = values, templates
         self._jaxprs: dict[int, Any] = {}
         self._avals: dict[int, Any] = {}
+        self._env: dict[int, Any] = {}
 
     def aval(self, aval):
         """Return the type with numbers for its sizes."""
@@ -128,42 +196,51 @@ class Filling:
         made = self._jaxprs.get(id(jaxpr))
         if made is None:
             template = _template(jaxpr, self.templates)
-            made = self._filled(template) if template.is_open else jaxpr
+            made = Filled(self, jaxpr) if template.is_open else jaxpr
             self._jaxprs[id(jaxpr)] = made
         return made
 
-    def _filled(self, template):
-        env: dict[int, Any] = {}
-
-        def define(var):
-            if _is_open(var.aval):
-                made = env[id(var)] = Var(self.aval(var.aval), _FILLED)
-                return made
+    def variable(self, var):
+        """Return what stands for a variable."""
+        if not _is_open(var.aval):
             return var
+        made = self._env.get(id(var))
+        if made is None:
+            made = self._env[id(var)] = Var(self.aval(var.aval), _FILLED)
+        return made
 
-        def use(x):
-            return env.get(id(x), x)
+    def result(self, x):
+        """Return what stands for a variable or literal that an equation or the program reads."""
+        if type(x) is Literal:
+            return x
+        found = self._env.get(id(x))
+        return self.variable(x) if found is None else found
 
-        jaxpr = template.jaxpr
-        constvars, invars = list(map(define, jaxpr.constvars)), list(map(define, jaxpr.invars))
+    def equations(self, jaxpr):
+        """Return the equations of an open jaxpr with numbers for sizes."""
         eqns = []
-        for eqn, names in template.steps:
+        for eqn, names in _template(jaxpr, self.templates).steps:
             if names is None:
                 eqns.append(eqn)
-            elif eqn.primitive is dim_as_value_p:
-                (var,) = eqn.outvars
-                size = dims.evaluate(eqn.params["dim"], self.values)
-                env[id(var)] = literal(size, var.aval.dtype, var.aval.weak_type)
-            else:
-                eqns.append(self._eqn(eqn, names, list(map(use, eqn.invars)), define))
-        return Jaxpr(constvars, invars, list(map(use, jaxpr.outvars)), eqns, names=jaxpr.names)
+            elif eqn.primitive is not dim_as_value_p:
+                eqns.append(self._eqn(eqn, names, [self.result(x) for x in eqn.invars]))
+        return eqns
 
-    def _eqn(self, eqn, names, invars, define):
+    def begin(self, jaxpr):
+        """Find the literals of the sizes that are values in a jaxpr."""
+        for var, dim in _template(jaxpr, self.templates).numbers:
+            self._env[id(var)] = self.number(dims.evaluate(dim, self.values), var.aval)
+
+    def number(self, size, aval):
+        """Return the literal of a size that is a value."""
+        return literal(size, aval.dtype, aval.weak_type)
+
+    def _eqn(self, eqn, names, invars):
         params = eqn.params
         if names:
             params = {**params, **{name: self.param(params[name]) for name in names}}
         typing = eqn.primitive.typing(invars, params)
-        outvars = list(map(define, eqn.outvars))
+        outvars = [self.variable(v) for v in eqn.outvars]
         types = typing.out if eqn.primitive.multiple_results else (typing.out,)
         if any(v.aval is not aval for v, aval in zip(outvars, types, strict=True)):
             raise NotOpenError(f"{eqn.primitive.name} is of another type for these sizes")
