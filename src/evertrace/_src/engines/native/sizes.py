@@ -44,7 +44,7 @@ class Recording:
         self._lines: list[str] = []
         self._known: dict[str, Any] = {}
         self._names = {name: f"n{j}" for j, name in enumerate(values)}
-        self.sizes = {name: Size(self, self._names[name], n) for name, n in values.items()}
+        self.sizes = {name: Size(self, {self._names[name]: 1}, n) for name, n in values.items()}
 
     def computed(self, text, function, *operands):
         """Return the result of a function of operands, whose text is given."""
@@ -52,7 +52,7 @@ class Recording:
         if found is None:
             name = f"v{len(self._known)}"
             self._lines.append(f"{name} = {text}")
-            found = self._known[text] = Size(self, name, function(*map(number, operands)))
+            found = self._known[text] = Size(self, {name: 1}, function(*map(number, operands)))
         return found
 
     def asked(self, text, answer):
@@ -97,6 +97,8 @@ def _text(x, constants):
 
 
 def _constant(x, constants):
+    if type(x) is int:
+        return repr(x)
     constants.append(x)
     return f"c[{len(constants) - 1}]"
 
@@ -181,7 +183,7 @@ def _question(function, sign):
     def ask(a, b):
         if not _is_operand(b):
             return NotImplemented
-        if a is b:
+        if type(b) is Size and a.terms == b.terms:
             return function(0, 0)
         return a.recording.asked(f"{a.name} {sign} {_written(b)}", function(a.value, number(b)))
 
@@ -193,33 +195,72 @@ def _refused(self, *args, **kwargs):
 
 
 class Size:
-    """A number that depends on sizes.
+    """A number that depends on sizes: a sum of multiples, as estimates and offsets are.
+
+    A sum of floats is one of the same terms, added in another order.
 
     Args:
       recording: where it is written down.
-      name: its variable.
+      terms: variable of the function -> by what it is multiplied; "" is the number 1.
       value: what it is for the sizes that emission is run with.
     """
 
-    __slots__ = ("name", "recording", "value")
+    __slots__ = ("_name", "recording", "terms", "value")
 
-    def __init__(self, recording, name, value):
-        self.recording, self.name, self.value = recording, name, value
+    def __init__(self, recording, terms, value):
+        self.recording, self.terms, self.value = recording, terms, value
+        self._name = None
+        if len(terms) == 1:
+            ((name, times),) = terms.items()
+            self._name = name if times == 1 else None
 
     __array_ufunc__ = None
-    __sub__, __rsub__ = _operator(operator.sub, "-")
     __truediv__, __rtruediv__ = _operator(operator.truediv, "/")
     __floordiv__, __rfloordiv__ = _operator(operator.floordiv, "//")
     __mod__, __rmod__ = _operator(operator.mod, "%")
-    _plus, _ = _operator(operator.add, "+", True)
-    _times, _ = _operator(operator.mul, "*", True)
     _power, __rpow__ = _operator(operator.pow, "**")
+    _times, _ = _operator(operator.mul, "*", True)
+
+    @property
+    def name(self):
+        """The variable that it is in the function."""
+        if self._name is None:
+            text = " + ".join(
+                [f"{n}*{_written(k)}" if n else _written(k) for n, k in self.terms.items()]
+            )
+            self._name = self.recording.computed(text, lambda: self.value)._name
+        return self._name
 
     def __add__(self, other):
-        return self if type(other) is int and other == 0 else self._plus(other)
+        if not _is_operand(other):
+            return NotImplemented
+        terms = dict(self.terms)
+        for name, times in other.terms.items() if type(other) is Size else (("", other),):
+            both = terms.get(name, 0) + times
+            if both:
+                terms[name] = both
+            else:
+                terms.pop(name, None)
+        if len(terms) > ("" in terms):
+            return Size(self.recording, terms, self.value + number(other))
+        return terms.get("", 0)
 
     def __mul__(self, other):
-        return self if type(other) is int and other == 1 else self._times(other)
+        if type(other) is Size or not _is_operand(other):
+            return self._times(other)
+        if not other:
+            return other
+        terms = {name: times * other for name, times in self.terms.items()}
+        return Size(self.recording, terms, self.value * other)
+
+    def __sub__(self, other):
+        return self + -other if _is_operand(other) else NotImplemented
+
+    def __rsub__(self, other):
+        return -self + other
+
+    def __neg__(self):
+        return self * -1
 
     def __pow__(self, other):
         return self if type(other) is int and other == 1 else self._power(other)
@@ -228,9 +269,6 @@ class Size:
     __eq__, __ne__ = _question(operator.eq, "=="), _question(operator.ne, "!=")
     __lt__, __le__ = _question(operator.lt, "<"), _question(operator.le, "<=")
     __gt__, __ge__ = _question(operator.gt, ">"), _question(operator.ge, ">=")
-
-    def __neg__(self):
-        return self.recording.computed(f"-{self.name}", operator.neg, self)
 
     def __abs__(self):
         return self.recording.computed(f"abs({self.name})", abs, self)
