@@ -84,6 +84,10 @@ class ArgInfo(_ArgInfo):
     dtype: Any = property(lambda self: self.aval.dtype)
 
 
+_PLATFORMS = {
+    None: None, "cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "rocm": "gpu", "tpu": "tpu",
+}  # fmt: skip
+
 CompilerOptions = dict[str, bool | int | float | str]
 """XLA flags by name, without leading dashes."""
 
@@ -125,7 +129,12 @@ class Traced(Stage):
     def lower(self, *, lowering_platforms: Any = None) -> Any:
         """Return the `Lowered`; several platforms at once are not supported yet.
 
+        Args:
+          lowering_platforms: a tuple of one of "cpu", "gpu", "cuda", "rocm" and "tpu", for a
+            program to look at; by default what it would run on.
+
         Raises:
+          ValueError: there is no such platform.
           InconclusiveDimensionOperation: sizes are symbolic, for which only `export` has programs.
         """
         sizes = [n for aval in self._variant.captured.jaxpr.in_avals for n in aval.shape]
@@ -144,7 +153,15 @@ class Traced(Stage):
                 f"lower: cannot lower for {len(lowering_platforms)} platforms at once.",
                 fix="name one platform.",
             )
-        return Lowered(self._variant, self._call, self._signature, self._places)
+        platform = lowering_platforms[0] if lowering_platforms else None
+        if platform not in _PLATFORMS:
+            raise errors.user_error(
+                ValueError,
+                f"lower: there is no platform {platform!r}.",
+                fix=f"name one of {', '.join(map(repr, filter(None, _PLATFORMS)))}.",
+            )
+        lowered_for = _PLATFORMS[platform]
+        return Lowered(self._variant, self._call, self._signature, self._places, lowered_for)
 
 
 @public
@@ -160,23 +177,27 @@ class Lowered(Stage):
       (True, ShapeDtypeStruct(shape=(3,), dtype=float32))
     """
 
-    def __init__(self, variant: Any, call: Any, signature: Any, places: Any) -> None:
+    def __init__(
+        self, variant: Any, call: Any, signature: Any, places: Any, platform: str | None = None
+    ) -> None:
         super().__init__(variant, call, signature, places)
+        self._platform = platform
         program = variant.program
-        if program.choice().engine != "native":
-            runtime.xla().lower(program.jaxpr, program.name, program.kept_donated)
+        if platform is not None or program.choice().engine != "native":
+            runtime.xla().lower(program.jaxpr, program.name, program.kept_donated, platform)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the program as text.
 
         Args:
-          dialect: "stablehlo" (the default) or "hlo".
+          dialect: "stablehlo" (the default) or "hlo"; or "triton" for the kernels that a
+            program for a GPU calls, see `pallas_call`.
           debug_info: whether StableHLO is printed with locations: named scopes, operations and
             the user's lines.
         """
         program = self._variant.program
         return runtime.xla().lowered_text(
-            program.jaxpr, program.name, program.kept_donated, dialect, debug_info
+            program.jaxpr, program.name, program.kept_donated, dialect, debug_info, self._platform
         )
 
     def compiler_ir(self, dialect: Any = None) -> Any:
@@ -186,7 +207,9 @@ class Lowered(Stage):
           dialect: "stablehlo" (the default) for an MLIR module, "hlo" for an `XlaComputation`.
         """
         program = self._variant.program
-        return runtime.xla().lowered_ir(program.jaxpr, program.name, program.kept_donated, dialect)
+        return runtime.xla().lowered_ir(
+            program.jaxpr, program.name, program.kept_donated, dialect, self._platform
+        )
 
     def compile(
         self, compiler_options: CompilerOptions | None = None, *, device_assignment: Any = None
@@ -203,6 +226,15 @@ class Lowered(Stage):
                 NotImplementedError,
                 "compile: device_assignment is not supported.",
                 fix="name the device at `jit(f, device=device)`.",
+            )
+        here = runtime.default_device().platform if self._platform else None
+        if self._platform != here:
+            raise errors.user_error(
+                ValueError,
+                f"compile: {self._variant.name} was lowered for {self._platform}, but runs on "
+                f"{here} here.",
+                fix="lower it without `lowering_platforms`, or compile it where there is such a "
+                "device.",
             )
         program = self._variant.program
         if compiler_options:

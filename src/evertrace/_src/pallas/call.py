@@ -1,6 +1,7 @@
 """`pallas_call`, and the primitive that a call of a kernel is."""
 
 import functools
+import operator
 from typing import Any
 
 from evertrace._src import errors, tree
@@ -16,17 +17,23 @@ from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.doors import door
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.pallas import blocks, program
+from evertrace._src.pallas.gpu import call as gpu_call
 from evertrace._src.pallas.kernel import memory_aval, trace
 from evertrace._src.pallas.specs import BlockSpec, GridSpec, no_block_spec, public
+from evertrace._src.pallas.triton import CompilerParams
 from evertrace._src.signatures import function_name
 from evertrace._src.transforms.batching import batch_flat
 from evertrace._src.transforms.staging import close_jaxpr, inline, restage
 
 # ------------------------------------------------------------------------ the primitive
 
+INTERPRETED = "loops"
+"""What stands for compiler's params in a call that is to run as loops wherever it runs."""
 
-def _as_call(operands, jaxpr, grid, name):
+
+def _as_call(operands, jaxpr, grid, name, compiler):
     """Return the params of `jit_p` for a call of what a kernel means, a program of loops."""
+    del compiler
     avals = tuple(x.aval for x in operands)
 
     def make():
@@ -39,7 +46,7 @@ def _run(*operands, **params):
     return inline(_as_call(operands, **params)["jaxpr"].jaxpr, *operands)
 
 
-def _abstract(*avals, jaxpr, grid, name):
+def _abstract(*avals, grid, **_):
     return [b.aval for b in grid.outputs]
 
 
@@ -51,13 +58,13 @@ def _linearize(primals, tangents, **params):
     return jit_p.linearize(primals, tangents, **_as_call(primals, **params))
 
 
-def _batch(axis, operands, dims, *, jaxpr, grid, name):
+def _batch(axis, operands, dims, *, jaxpr, grid, **params):
     """Add an axis to the grid, in front."""
     count = grid.num_captured
     is_mentioned = axis.name is not None and NamedAxis(axis.name) in jaxpr.effects
     if is_mentioned or any(d is not None for d in dims[:count]):  # other blocks for each example
         return batch_flat(
-            lambda *xs: _run(*xs, jaxpr=jaxpr, grid=grid, name=name), axis, operands, dims
+            lambda *xs: _run(*xs, jaxpr=jaxpr, grid=grid, **params), axis, operands, dims
         )
     aliased = {i for i, _ in grid.aliases}
     is_batched = [d is not None or i in aliased for i, d in enumerate(dims[count:])]
@@ -73,7 +80,7 @@ def _batch(axis, operands, dims, *, jaxpr, grid, name):
         ),
         outputs=tuple(b.batched(axis.size, True) for b in grid.outputs),
     )
-    outs = pallas_call_p.bind(*operands, jaxpr=jaxpr, grid=derived, name=name)
+    outs = pallas_call_p.bind(*operands, jaxpr=jaxpr, grid=derived, **params)
     return outs, [0] * len(outs)
 
 
@@ -89,7 +96,18 @@ pallas_call_p: Primitive = Primitive(
     batch_call=_batch,
     transpose=undefined("derivatives of kernels are programs of loops"),
 )
-register_lowering(pallas_call_p, lower_fun(_run))
+_as_loops = register_lowering(pallas_call_p, lower_fun(_run))
+
+
+def _for_gpu(b, outs, *operands, jaxpr, grid, name, compiler):
+    """Write the kernel as Triton's text; as loops where that was asked for, or nothing is done."""
+    is_empty = not all(grid.sizes) or not all(o.aval.size for o in grid.outputs)
+    if is_empty or compiler is INTERPRETED:
+        return _as_loops(b, outs, *operands, jaxpr=jaxpr, grid=grid, name=name, compiler=compiler)
+    return gpu_call.call(b, outs, operands, jaxpr.jaxpr, grid, name, compiler)
+
+
+register_lowering(pallas_call_p, _for_gpu, platform="gpu")
 
 
 # ------------------------------------------------------------------------ as users call it
@@ -122,7 +140,9 @@ def pallas_call(
     block has beyond its array's end.
 
     A call is compiled as any function is, for the processor as well; it can be differentiated
-    forwards and backwards, and vectorised, which adds an axis to the grid.
+    forwards and backwards, and vectorised, which adds an axis to the grid. For a GPU it is written
+    in Triton's language: steps that see different blocks of all outputs run side by side, and what
+    is written nowhere is undefined there.
 
     Args:
       kernel: function of refs that returns nothing. It captures no arrays; numbers are fine.
@@ -138,10 +158,10 @@ def pallas_call(
       input_output_aliases: dict from the number of an input to that of the output, of its type,
         that begins as a copy of it.
       debug: whether to print the kernel's jaxpr when it is traced.
-      interpret: accepted, without effect: there is one meaning, and it is compiled.
+      interpret: whether it runs as a program of loops on a GPU as well; elsewhere it always does.
       name: what jaxprs and messages call the kernel.
-      compiler_params: for accelerators, without effect.
-      cost_estimate: likewise.
+      compiler_params: `triton.CompilerParams`, for GPUs; those of other compilers are left aside.
+      cost_estimate: without effect.
       metadata: likewise.
 
     Returns:
@@ -150,6 +170,7 @@ def pallas_call(
     Raises:
       TypeError, ValueError, IndexError: specs do not fit the arrays, an index map leaves them, the
         kernel returns or captures something, or writes to an input.
+      NotImplementedError: it is lowered for a GPU, and Triton has no way to say what it does.
 
     Differs from JAX: no ``interpret=True`` is needed on the CPU; reverse mode works; a grid that
     has blocks beyond an array's is an error, as is writing to an input.
@@ -166,7 +187,7 @@ def pallas_call(
       >>> call(x, 10 * x)
       Array([ 0., 11., 22., 33., 44., 55.], dtype=float32)
     """
-    del interpret, compiler_params, cost_estimate, metadata
+    del cost_estimate, metadata
     check_callable("pallas_call", kernel)
     if grid_spec is None:
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
@@ -182,8 +203,9 @@ def pallas_call(
         name or function_name(kernel),
         grid_spec,
         _out_types(out_shape),
-        dict(input_output_aliases or {}),
+        {_plain(i): _plain(o) for i, o in dict(input_output_aliases or {}).items()},
         debug,
+        INTERPRETED if interpret else _compiler(compiler_params),
     )
 
     # What `jit` finds here it follows: the kernel, and index maps, which the plan has as well.
@@ -196,6 +218,31 @@ def pallas_call(
 
     call.__name__ = call.__qualname__ = plan.name
     return jit(door(call))
+
+
+def _plain(x):
+    """Return a number that `jit` follows as the int that it is; all else as it is."""
+    is_followed = hasattr(x, "__index__") and not isinstance(x, bool)
+    return operator.index(x) if is_followed else x
+
+
+def _compiler(given):
+    """Return what Triton's compiler is told, of params that may be another compiler's."""
+    if isinstance(given, dict):
+        given = given.get("triton")
+        given = CompilerParams(**given) if isinstance(given, dict) else given
+    if not isinstance(given, CompilerParams):
+        return None
+    given = CompilerParams(*map(_plain, given))
+    for name, value in given._asdict().items():
+        if value is not None and (type(value) is not int or value < 1):
+            raise errors.user_error(
+                ValueError,
+                f"pallas_call: {name} of the compiler's params is {value!r}.",
+                fix="give an int from 1 on, or None.",
+                anchor="kernel-gpu",
+            )
+    return given
 
 
 def _out_types(out_shape):
@@ -217,10 +264,11 @@ class _Plan:
     Args:
       name, grid_spec, aliases, debug: see `pallas_call`.
       out_types: types of the outputs, and their structure.
+      compiler: what a GPU's compiler is told, `INTERPRETED`, or None.
     """
 
-    def __init__(self, name, grid_spec, out_types, aliases, debug):
-        self.name, self.grid_spec = name, grid_spec
+    def __init__(self, name, grid_spec, out_types, aliases, debug, compiler):
+        self.name, self.grid_spec, self.compiler = name, grid_spec, compiler
         self.out_types, self.aliases, self.debug = out_types, aliases, debug
 
     def __call__(self, kernel, _index_maps, args):
@@ -257,6 +305,7 @@ class _Plan:
         found = pallas_call_p.bind(
             *in_captured, *out_captured, *traced.captured, *operands,
             jaxpr=_with_ids_first(traced.body, shift, len(sizes)), grid=grid, name=self.name,
+            compiler=self.compiler,
         )  # fmt: skip
         return tree.unflatten(out_tree, as_arrays(found))
 

@@ -25,7 +25,8 @@ class CompilerParams(NamedTuple):
     """What Triton's compiler is told: without effect on the CPU.
 
     Attributes:
-      num_warps, num_stages: ints or None.
+      num_warps: how many warps, of 32 threads each, run a program, a power of two; None for 4.
+      num_stages: how many turns of a loop load ahead; None for 3.
 
     Example:
       >>> from evertrace.experimental.pallas import triton

@@ -1,5 +1,7 @@
 """Attributes of MLIR from Python values."""
 
+import re
+
 import numpy as np
 
 from evertrace._src.core.aval import ShapedArray
@@ -10,6 +12,11 @@ def text(value):
     """Return a string as MLIR writes it."""
     escaped = "".join(c if c.isprintable() and c not in '"\\' else f"\\{ord(c):02X}" for c in value)
     return f'"{escaped}"'
+
+
+def string(escaped):
+    """Return a string that MLIR writes so, without its quotes: the inverse of `text`."""
+    return re.sub(r"\\([0-9A-F]{2})", lambda match: chr(int(match[1], 16)), escaped)
 
 
 def fields(pairs):

@@ -5,6 +5,7 @@ as long as the program does.
 """
 
 import functools
+import re
 import time
 from typing import Any
 
@@ -17,7 +18,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.placement import device_of
 from evertrace._src.engines.inputs import host_value
 from evertrace._src.engines.protocol import Offer, Request
-from evertrace._src.engines.xla import buffers, client, compat, spread
+from evertrace._src.engines.xla import attributes, buffers, client, compat, spread
 from evertrace._src.engines.xla.executable import compile_text
 from evertrace._src.engines.xla.lower import lower_jaxpr
 from evertrace._src.engines.xla.options import Options
@@ -251,21 +252,39 @@ def single_operation(prim, args, params):
     return jaxpr
 
 
-def lowered_text(jaxpr, name, donated, dialect, locations=False):
-    """Return the program as StableHLO in MLIR's pretty form, or as HLO."""
+def lowered_text(jaxpr, name, donated, dialect, locations=False, platform=None):
+    """Return the program as StableHLO in MLIR's pretty form, as HLO, or its kernels for GPUs."""
+    if dialect == "triton":
+        return _kernels_text(name, lower(jaxpr, name, donated, platform)[0])
     _check_dialect("as_text", dialect)
     if dialect == "hlo":
-        return compat.unoptimised_hlo(lower(jaxpr, name, donated)[0])
+        return compat.unoptimised_hlo(lower(jaxpr, name, donated, platform)[0])
     if locations:
-        text, _ = lower_jaxpr(jaxpr, name, donated, default_device().platform, located=True)
+        platform = platform or default_device().platform
+        text, _ = lower_jaxpr(jaxpr, name, donated, platform, located=True)
         return compat.pretty_stablehlo(text, locations=True)
-    return compat.pretty_stablehlo(lower(jaxpr, name, donated)[0])
+    return compat.pretty_stablehlo(lower(jaxpr, name, donated, platform)[0])
 
 
-def lowered_ir(jaxpr, name, donated, dialect):
+def _kernels_text(name, text):
+    """Return the modules in Triton's language that a program calls, one after the other."""
+    calls = [line for line in text.splitlines() if '"__gpu$xla.gpu.triton"' in line]
+    found = [re.search(r'\bir = "([^"]*)"', line) for line in calls]
+    if not calls:
+        raise errors.user_error(
+            ValueError,
+            f"as_text: {name} calls no kernel that Triton compiles.",
+            fix="lower a function that has a `pallas_call`, by "
+            '`f.trace(x).lower(lowering_platforms=("cuda",))`.',
+            anchor="kernel-gpu",
+        )
+    return "\n".join([attributes.string(match[1]) for match in found if match])
+
+
+def lowered_ir(jaxpr, name, donated, dialect, platform=None):
     """Return the program as jaxlib's object: an MLIR module, or an XlaComputation for HLO."""
     _check_dialect("compiler_ir", dialect)
-    text, _ = lower(jaxpr, name, donated)
+    text, _ = lower(jaxpr, name, donated, platform)
     return compat.xla_computation(text) if dialect == "hlo" else compat.parse_module(text)
 
 
