@@ -125,6 +125,8 @@ class Config:
     """Compile large nested jitted functions once each, not at every call: for development."""
     native_kernels: bool = True
     """Use the kernels in C++, where the extension module was built; else those of NumPy and XLA."""
+    cpu_enable_async_dispatch: bool = True
+    """Let calls of long programs on the CPU return before their results are there."""
     host_allocator_reuse: bool = True
     """Keep large freed blocks of host memory for the next arrays."""
     logging_level: Literal["NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "NOTSET"

@@ -14,7 +14,6 @@ OF_JAX: dict[str, Any] = {
     "captured_constants_report_frames": 0,
     "captured_constants_warn_bytes": 2_000_000_000,
     "compiler_enable_remat_pass": True,
-    "cpu_enable_async_dispatch": True,
     "custom_vjp3": False,
     "exec_time_optimization_effort": 0.0,
     "include_full_tracebacks_in_locations": True,

@@ -121,11 +121,12 @@ def unsupported(
     )
 
 
-def out_of_memory(size: int = -1) -> "JaxRuntimeError":
+def out_of_memory(size: int = -1, src: source.Source | None = None) -> "JaxRuntimeError":
     """Build the error of a call whose memory the machine does not have; C++ calls it as well.
 
     Args:
       size: bytes of the array that there is no room for; -1 where it is what a program works with.
+      src: place of the call in the user's program. By default the user's innermost frame.
     """
     what = "in a compiled program" if size < 0 else f"for an array of {_amount(size)}"
     there = machine_memory()
@@ -134,6 +135,34 @@ def out_of_memory(size: int = -1) -> "JaxRuntimeError":
         JaxRuntimeError,
         f"RESOURCE_EXHAUSTED: Out of memory {what}{has}.",
         fix="use smaller arrays, compute in pieces, or donate inputs that are not needed again.",
+        src=src,
+    )
+
+
+def queued_out_of_memory(src: source.Source | None, _: str) -> "JaxRuntimeError":
+    """Build the error of reading what a call was to compute later, for which memory was short."""
+    return out_of_memory(-1, src)
+
+
+def queued_failed(src: source.Source | None, what: str) -> "JaxRuntimeError":
+    """Build the error of reading what a call was to compute later, which has failed."""
+    return user_error(
+        JaxRuntimeError,
+        f"INTERNAL: a compiled program failed after its call had returned: {what}.",
+        fix='`config.update("cpu_enable_async_dispatch", False)` has the call itself raise it.',
+        src=src,
+    )
+
+
+def queued_lost(src: source.Source | None, _: str) -> "JaxRuntimeError":
+    """Build the error of reading in a forked child what the parent had not computed by then."""
+    return user_error(
+        JaxRuntimeError,
+        "Array: its program was still running when this process was forked, and runs in the parent "
+        "only.",
+        fix="fork by `os.fork`, which waits for programs, or call `block_until_ready()` before it.",
+        anchor="fork",
+        src=src,
     )
 
 

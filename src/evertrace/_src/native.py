@@ -46,6 +46,10 @@ if _native is None:  # here, so that whatever is registered later comes before i
     atexit.register(_end)
 
 
+if _native is not None and hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_native.drain_queue)  # a child has no thread that goes on with it
+
+
 def refuse_programs(refuse: Callable[[], None]) -> None:
     """Have a function called, which raises, in the place of each program of XLA's from now on."""
     if _native is not None:
@@ -90,6 +94,7 @@ class _ArrayFields:
         self._device, self._committed = device, committed
 
     _on_host = property(lambda self: self._host is not None)
+    _settled = True
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
@@ -158,6 +163,12 @@ def waiting(leaves: list[Any]) -> list[Any]:
     if _native is not None:
         return _native.waiting(leaves)
     return [x for x in leaves if isinstance(x, _ArrayFields) and not x._on_host]
+
+
+def settle(array: Any) -> None:
+    """Wait until the queue has computed the contents of an array, if it does; raises its error."""
+    if _native is not None:
+        _native.settle(array)
 
 
 def set_at_classes(helper: type, place: type) -> None:

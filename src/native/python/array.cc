@@ -13,6 +13,7 @@
 #include "python/at.h"
 #include "python/numpy_api.h"
 #include "python/operators.h"
+#include "python/pending.h"
 
 namespace evertrace {
 
@@ -113,6 +114,7 @@ PyObject* make_view(ArrayObject* self) {
 
 PyObject* get_host(PyObject* object, void*) {
   ArrayObject* self = as_array(object);
+  if (!settle(object)) return nullptr;
   if (self->host == nullptr && self->data != nullptr) {
     self->host = make_view(self);
     if (self->host == nullptr) return nullptr;
@@ -120,10 +122,9 @@ PyObject* get_host(PyObject* object, void*) {
   return Py_NewRef(self->host == nullptr ? Py_None : self->host);
 }
 
-// Whether the contents are here: what `_host` is not None tells, without making it.
+// Whether the contents are here: what `_host` is not None tells, without making it or waiting for it.
 PyObject* get_on_host(PyObject* object, void*) {
-  const ArrayObject* self = as_array(object);
-  return PyBool_FromLong(self->data != nullptr || self->host != nullptr);
+  return PyBool_FromLong(is_here(as_array(object)));
 }
 
 int set_host(PyObject* object, PyObject* value, void*) {
@@ -276,6 +277,7 @@ void* closure(size_t place) noexcept { return reinterpret_cast<void*>(place); }
 PyGetSetDef array_getset[] = {
     {"_host", guarded<get_host>(), guarded<set_host>(), "The contents as a NumPy array, or None.", nullptr},
     {"_on_host", guarded<get_on_host>(), nullptr, "Whether the contents are here.", nullptr},
+    {"_settled", get_settled, nullptr, "Whether the queue has computed it.", nullptr},
     {"shape", guarded<get_of_aval>(), nullptr, "Sizes of the dimensions.", closure(0)},
     {"dtype", guarded<get_of_aval>(), nullptr, "The dtype of the elements.", closure(1)},
     {"weak_type", guarded<get_of_aval>(), nullptr, "Whether it gives way in promotion.", closure(2)},
@@ -441,6 +443,7 @@ PyTypeObject* array_base() { return base_class; }
 
 const void* find_data(PyObject* array) {
   ArrayObject* self = as_array(array);
+  if (take_pending(array) || self->data != nullptr) return self->data;
   if (self->host == nullptr || !PyArray_Check(self->host)) return nullptr;
   auto* host = reinterpret_cast<PyArrayObject*>(self->host);
   if (!PyArray_ISCARRAY_RO(host)) return nullptr;
@@ -449,11 +452,21 @@ const void* find_data(PyObject* array) {
   return self->data;
 }
 
-PyObject* new_array_on(PyObject* aval, PyObject* array, void** data) {
+PyObject* new_array_on(PyObject* aval, PyObject* array, bool for_queue, void** data) {
   Ref result(reinterpret_cast<PyObject*>(allocate(0)));  // may run Python, which may see the donor
-  ArrayObject* donor = as_array(array);
-  if (!result || !is_alone(donor)) return nullptr;
-  ArrayObject* self = as_array(result.get());
+  if (!result) return nullptr;
+  ArrayObject *donor = as_array(array), *self = as_array(result.get());
+  if (take_pending(array)) {
+    const PendingData pending = pending_data(array);
+    // What writes it is on the queue, before what is going to write it now, and nothing reads it.
+    if (!for_queue || Py_REFCNT(donor->owner) != 1 || donor->sharding != nullptr) return nullptr;
+    self->aval = Py_NewRef(aval);
+    self->data = *data = pending.data;
+    self->owner = Py_NewRef(pending.owner);
+    Py_CLEAR(donor->owner);
+    return result.release();
+  }
+  if (!is_alone(donor)) return nullptr;
   self->aval = Py_NewRef(aval);
   self->data = std::exchange(donor->data, nullptr);
   self->lines = std::exchange(donor->lines, 0);

@@ -3,7 +3,9 @@
 // `evertrace.Array` is a Python class over `_native.ArrayBase`, and `ShapedArray` one over
 // `_native.AvalBase`: these hold the fields, with the names and meaning that the classes give them.
 // The contents of an array are a NumPy array (`host`), an engine's buffer (`buffer`), or memory of
-// our own (`data`), of which `_host` is made when Python asks for it.
+// our own (`data`), of which `_host` is made when Python asks for it. Those of a *pending* array are
+// still being computed (see pending.h): it has no `data`, and an owner that knows what will be. Whoever
+// reads goes by `array_data`, which does not wait, or by `_host`, which does.
 
 #pragma once
 
@@ -98,6 +100,12 @@ inline const void* array_data(PyObject* array) {
   return data != nullptr ? data : find_data(array);
 }
 
+// Whether an array has contents that are here, or will be.
+inline bool is_here(const ArrayObject* array) {
+  return array->data != nullptr || array->owner != nullptr ||
+         (array->host != nullptr && array->host != Py_None);
+}
+
 // What owns the contents of an array that has `array_data`: while it is held they stay where they are,
 // though the array is deleted. Null with a Python error.
 PyObject* data_owner(PyObject* array);
@@ -115,8 +123,9 @@ PyObject* new_array(PyObject* aval, void** data);
 void raise_exhausted(long long bytes);
 
 // A new array in the memory of another of as many bytes, which is deleted by that. Null where that
-// has no memory of its own, or something else may see it; with an error where memory is short.
-PyObject* new_array_on(PyObject* aval, PyObject* donor, void** data);
+// has no memory of its own, or something else may see it; with an error where memory is short. That of
+// a pending array only what comes later on the queue may have.
+PyObject* new_array_on(PyObject* aval, PyObject* donor, bool for_queue, void** data);
 
 // Gives up the contents of an array, as its method `delete()` does.
 void delete_array(PyObject* array);

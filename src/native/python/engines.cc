@@ -7,6 +7,7 @@
 
 #include "python/array.h"
 #include "python/numpy_api.h"
+#include "python/pending.h"
 #include "python/tape.h"
 #include "python/variant.h"
 
@@ -210,15 +211,6 @@ class Xla : public Engine {
 
 // ------------------------------------------------------------------------ tapes
 
-// A number as a tape reads it.
-union Scalar {
-  float f32;
-  double f64;
-  int32_t i32;
-  int64_t i64;
-  bool truth;
-};
-
 // Whether a Python number is one of a dtype exactly as NumPy converts it; others go by Python.
 bool convert(PyObject* x, DType dtype, Scalar& out) {
   if (PyFloat_CheckExact(x)) {
@@ -271,13 +263,14 @@ class OnTape : public Engine {
   bool run(PyObject* const* inputs, PyObject** outs) override {
     const Ref hold = Ref::borrow(parts_.tuple());
     const auto* tape = reinterpret_cast<const TapeObject*>(parts_[1]);
+    if (is_for_queue(tape, inputs)) return start(tape, inputs, outs);
     const size_t num_in = avals_.size();
     Few<const void*> in(num_in);
     Few<void*> out(num_outputs_);
     Few<Scalar> scalars(num_in);
     std::vector<Ref> held;
-    return make_outputs(tape, inputs, in.data(), out.data(), outs) &&
-           find_inputs(*tape, inputs, in.data(), scalars.data(), held) &&
+    return make_outputs(tape, inputs, false, in.data(), out.data(), outs) &&
+           find_inputs(*tape, inputs, false, in.data(), scalars.data(), held) &&
            execute_tape(tape, in.data(), out.data());
   }
 
@@ -291,9 +284,17 @@ class OnTape : public Engine {
   }
 
  private:
+  // Puts a run on the queue.
+  bool start(const TapeObject* tape, PyObject* const* inputs, PyObject** outs) {
+    const auto run = begin_run(tape, inputs);
+    return run && make_outputs(tape, inputs, true, run->in.data(), run->out.data(), outs) &&
+           find_inputs(*tape, inputs, true, run->in.data(), run->numbers.data(), run->held) &&
+           put_on_queue(run, outs);
+  }
+
   // Fills the addresses of the inputs that are not lent. Those that take Python code to find come
   // first: it can delete arrays.
-  bool find_inputs(const TapeObject& tape, PyObject* const* inputs, const void** in,
+  bool find_inputs(const TapeObject& tape, PyObject* const* inputs, bool for_queue, const void** in,
                    Scalar* scalars, std::vector<Ref>& held) {
     const size_t count = avals_.size();
     std::vector<bool> lent((*tape.tape)->has_donors() ? count : 0);
@@ -309,12 +310,14 @@ class OnTape : public Engine {
     std::vector<bool> slow(count);
     for (size_t i = 0; i < count; ++i) {
       slow[i] = in[i] == nullptr;
-      if (slow[i] && (in[i] = find(tape, inputs[i], i, held)) == nullptr) return false;
+      if (slow[i] && (in[i] = find(tape, inputs[i], i, for_queue, held)) == nullptr) return false;
     }
     for (size_t i = 0; i < count; ++i) {
       if (slow[i] || is_lent(i)) continue;
       in[i] = find_ready(tape, inputs[i], i, scalars[i]);
-      if (in[i] == nullptr && (in[i] = find(tape, inputs[i], i, held)) == nullptr) return false;
+      if (in[i] == nullptr && (in[i] = find(tape, inputs[i], i, for_queue, held)) == nullptr) {
+        return false;
+      }
     }
     return true;
   }
@@ -329,7 +332,8 @@ class OnTape : public Engine {
   }
 
   // The address of any input, with what has to be kept alive for it; null with an error set.
-  const void* find(const TapeObject& tape, PyObject* x, size_t i, std::vector<Ref>& held) {
+  const void* find(const TapeObject& tape, PyObject* x, size_t i, bool for_queue,
+                   std::vector<Ref>& held) {
     const int64_t bytes = (*tape.tape)->input_bytes(i);  // an aval does not know how long keys are
     Ref keep, host;
     if (!is_array(x)) {
@@ -338,7 +342,7 @@ class OnTape : public Engine {
       if (!host) return nullptr;
       x = host.get();
     }
-    const void* data = tape_input(x, bytes, tape.is_long, keep);
+    const void* data = tape_input(x, bytes, tape.is_long, for_queue, keep);
     if (!keep) keep = Ref::borrow(x);
     held.push_back(std::move(keep));
     return data;

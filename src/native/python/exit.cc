@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "python/module.h"
+#include "python/queue.h"
 
 #if defined(EVERTRACE_WRAP_PERSONALITY)
 #include <unwind.h>
@@ -56,9 +57,10 @@ void leave(int status, void*) {
 PyObject* py_ending(PyObject*, PyObject*) {
   ends = std::this_thread::get_id();
   is_ending.store(true, std::memory_order_release);
+  [[maybe_unused]] const bool is_busy = close_queue();
 #if defined(__GLIBC__)
   PyThreadState* first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-  if (PyThreadState_Next(first) != nullptr) on_exit(leave, nullptr);
+  if (is_busy || PyThreadState_Next(first) != nullptr) on_exit(leave, nullptr);
 #endif
   Py_RETURN_NONE;
 }

@@ -519,8 +519,7 @@ bool may_use_plans() { return current_code() >= 0; }
 
 bool is_on_host(PyObject* array) {
   auto* self = reinterpret_cast<ArrayObject*>(array);
-  const bool is_here = self->data != nullptr || (self->host != nullptr && self->host != Py_None);
-  if (self->sharding != nullptr && !is_here) return false;
+  if (self->sharding != nullptr && !is_here(self)) return false;
   if (self->device == nullptr || self->device == Py_None) return true;
   if (self->committed && self->sharding == nullptr) return false;
   // Devices are few and live for ever; the last one that was found on the host is remembered.

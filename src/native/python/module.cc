@@ -60,6 +60,8 @@ PyMODINIT_FUNC PyInit__native() {
            add_kernels,
            add_loops,
            add_structure,
+           add_pending,
+           add_queue,
            add_tape,
            add_tree,
            add_guards,

@@ -131,6 +131,8 @@ int add_loops(PyObject* module);
 int add_operators(PyObject* module);
 int add_spans(PyObject* module);
 int add_structure(PyObject* module);
+int add_pending(PyObject* module);
+int add_queue(PyObject* module);
 int add_tape(PyObject* module);
 int add_thread_state(PyObject* module);
 int add_tree(PyObject* module);

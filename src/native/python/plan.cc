@@ -532,37 +532,6 @@ PyObject* Plan::finish(const References& made) const {
   return build_tree(tree_, made.data(), static_cast<Py_ssize_t>(made.size()));
 }
 
-// Runs a tape without the GIL: its operands are held meanwhile.
-PyObject* Plan::run_long(PyObject* const* args) const {
-  const Step& step = steps_[0];
-  const tape::Tape& tape = **step.tape->tape;
-  void* at[kMostSlots];
-  References made;
-  for (const Result& result : results_) {  // which may run Python
-    PyObject* array = make_result(result, args, at);
-    if (array == nullptr) return nullptr;
-    made.push(array);
-  }
-  const void* in[kMostOperands];
-  void* outs[kMostOuts];
-  Ref held[kMostOperands];
-  alignas(kNumberBytes) char numbers[kMostOperands * kNumberBytes];
-  for (int i = 0; i < step.count; ++i) {
-    const Slot& slot = slots_[static_cast<size_t>(step.operands[i])];
-    if (slot.kind == Slot::Kind::kArray) {
-      in[i] = tape_input(args[slot.arg], tape.input_bytes(static_cast<size_t>(i)), true, held[i]);
-      if (in[i] == nullptr) return nullptr;
-    } else if (slot.kind == Slot::Kind::kNumber) {
-      in[i] = numbers + kNumberBytes * i;
-      if (!write_number(args[slot.arg], slot.dtype, numbers + kNumberBytes * i)) return nullptr;
-    } else {
-      in[i] = slot.constant;
-    }
-  }
-  for (int i = 0; i < step.num_outs; ++i) outs[i] = at[step.outs[i]];
-  return execute_tape(step.tape, in, outs) ? finish(made) : nullptr;
-}
-
 PyObject* Plan::run(PyObject* const* args) const {
   void* at[kMostSlots];
   alignas(kNumberBytes) char numbers[kMostSlots * kNumberBytes];

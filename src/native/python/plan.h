@@ -95,6 +95,7 @@ class Plan {
   bool find_operands(PyObject* const* args, void** at, char* numbers) const;
   static bool execute(const Step& step, void* const* at, const Slot* slots);
   PyObject* run_long(PyObject* const* args) const;
+  PyObject* start(PyObject* const* args, PyObject* const* operands) const;
   PyObject* finish(const References& made) const;
 
   ~Plan() = default;

@@ -13,6 +13,7 @@
 #include "kernels/structure.h"
 #include "python/array.h"
 #include "python/numpy_api.h"
+#include "python/pending.h"
 #include "python/unlocked.h"
 #include "tape/fuse.h"
 
@@ -140,6 +141,7 @@ tape::Program read_program(PyObject* const* args) {
 void dealloc(PyObject* self) {
   TapeObject* object = reinterpret_cast<TapeObject*>(self);
   delete object->tape;
+  delete object->least;
   Py_XDECREF(object->avals);
   PyTypeObject* own = Py_TYPE(self);
   own->tp_free(self);
@@ -180,9 +182,25 @@ PyObject* make(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   if (self == nullptr) return nullptr;
   TapeObject* object = reinterpret_cast<TapeObject*>(self);
   object->tape = new std::shared_ptr<const tape::Tape>(std::move(made));
+  object->least = new std::shared_ptr<std::atomic<int64_t>>(
+      std::make_shared<std::atomic<int64_t>>(kNeverRun));
   object->avals = avals.release();
   object->is_long = is_long != 0;
   return self;
+}
+
+// Puts a run on the queue. False with an error.
+bool start(const TapeObject* self, PyObject* const* items, PyObject** outs) {
+  const auto run = begin_run(self, items);
+  if (!run || !make_outputs(self, items, true, run->in.data(), run->out.data(), outs)) return false;
+  for (size_t i = 0; i < run->in.size(); ++i) {
+    if (run->in[i] != nullptr) continue;
+    Ref held;
+    run->in[i] = tape_input(items[i], run->tape->input_bytes(i), true, true, held);
+    if (run->in[i] == nullptr) return false;
+    run->held.push_back(std::move(held));
+  }
+  return put_on_queue(run, outs);
 }
 
 PyObject* run(PyObject* self, PyObject* args) {
@@ -200,13 +218,14 @@ PyObject* run(PyObject* self, PyObject* args) {
   if (!results) return nullptr;
   PyObject** outs = reinterpret_cast<PyListObject*>(results.get())->ob_item;
   try {
+    if (is_for_queue(object, items)) return start(object, items, outs) ? Py_NewRef(results.get()) : nullptr;
     Few<const void*> in(tape.num_inputs());
     Few<void*> out(tape.num_outputs());
     std::vector<Ref> held(tape.num_inputs());
-    if (!make_outputs(object, items, in.data(), out.data(), outs)) return nullptr;
+    if (!make_outputs(object, items, false, in.data(), out.data(), outs)) return nullptr;
     for (size_t i = 0; i < tape.num_inputs(); ++i) {
       if (tape.has_donors() && in[i] != nullptr) continue;
-      in[i] = tape_input(items[i], tape.input_bytes(i), object->is_long, held[i]);
+      in[i] = tape_input(items[i], tape.input_bytes(i), object->is_long, false, held[i]);
       if (in[i] == nullptr) return nullptr;
     }
     const bool done = execute_tape(object, in.data(), out.data());
@@ -296,8 +315,8 @@ PyType_Slot slots[] = {
 PyType_Spec spec = {"evertrace._src._native.Tape", sizeof(TapeObject), 0, Py_TPFLAGS_DEFAULT, slots};
 
 // Makes those outputs whose donors can give their memory away.
-bool lend_outputs(const TapeObject* self, PyObject* const* inputs, const void** in, void** out,
-                  PyObject** outs) {
+bool lend_outputs(const TapeObject* self, PyObject* const* inputs, bool for_queue, const void** in,
+                  void** out, PyObject** outs) {
   const tape::Tape& tape = **self->tape;
   std::fill(in, in + tape.num_inputs(), nullptr);
   // An array that is passed twice is still read as the other one.
@@ -312,7 +331,8 @@ bool lend_outputs(const TapeObject* self, PyObject* const* inputs, const void** 
     const AvalObject* aval = aval_facts(array_aval(x));
     if (aval == nullptr) return false;
     if (aval->count * aval->item_size != tape.input_bytes(donor)) continue;
-    outs[i] = new_array_on(PyTuple_GET_ITEM(self->avals, static_cast<Py_ssize_t>(i)), x, &out[i]);
+    outs[i] = new_array_on(PyTuple_GET_ITEM(self->avals, static_cast<Py_ssize_t>(i)), x, for_queue,
+                           &out[i]);
     if (outs[i] != nullptr) in[donor] = out[i];
     else if (PyErr_Occurred()) return false;
   }
@@ -323,7 +343,16 @@ bool lend_outputs(const TapeObject* self, PyObject* const* inputs, const void** 
 
 PyTypeObject* tape_type() { return type; }
 
-const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held) {
+const void* tape_input(PyObject* x, int64_t bytes, bool is_long, bool for_queue, Ref& held) {
+  if (for_queue && is_array(x) && pending_run(x)) {
+    const AvalObject* aval = aval_facts(array_aval(x));
+    if (aval == nullptr) return nullptr;
+    if (aval->count * aval->item_size == bytes) {
+      // What is held here is not given away either: another thread's call may be queued before.
+      held = Ref::borrow(reinterpret_cast<ArrayObject*>(x)->owner);
+      return pending_data(x).data;
+    }
+  }
   if (is_array(x)) {
     const void* data = array_data(x);
     if (data != nullptr) {
@@ -360,9 +389,10 @@ const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held) {
   return bytes == 0 ? empty : PyArray_DATA(array);
 }
 
-bool make_outputs(const TapeObject* self, PyObject* const* inputs, const void** in, void** out,
-                  PyObject** outs) {
-  if ((*self->tape)->has_donors() && !lend_outputs(self, inputs, in, out, outs)) return false;
+bool make_outputs(const TapeObject* self, PyObject* const* inputs, bool for_queue, const void** in,
+                  void** out, PyObject** outs) {
+  const bool lends = (*self->tape)->has_donors();
+  if (lends && !lend_outputs(self, inputs, for_queue, in, out, outs)) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->avals); ++i) {
     if (outs[i] != nullptr) continue;
     outs[i] = new_array(PyTuple_GET_ITEM(self->avals, i), &out[i]);
@@ -376,7 +406,8 @@ bool execute_tape(const TapeObject* self, const void* const* in, void* const* ou
   bool exhausted = false;
   try {
     const Unlocked unlocked(self->is_long);
-    (*self->tape)->run(in, out);
+    if (self->is_long) run_measured(**self->tape, **self->least, in, out);
+    else (*self->tape)->run(in, out);
   } catch (const std::bad_alloc&) {
     exhausted = true;
   } catch (const std::exception& error) {

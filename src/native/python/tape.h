@@ -2,6 +2,9 @@
 
 #pragma once
 
+#include <atomic>
+#include <limits>
+#include <memory>
 #include <vector>
 
 #include "python/module.h"
@@ -9,9 +12,22 @@
 
 namespace evertrace {
 
+// A number as a tape reads it.
+union Scalar {
+  float f32;
+  double f64;
+  int32_t i32;
+  int64_t i64;
+  bool truth;
+};
+
+// Nanoseconds of the shortest run of a tape that has not been run.
+constexpr int64_t kNeverRun = std::numeric_limits<int64_t>::max();
+
 struct TapeObject {
   PyObject_HEAD
   std::shared_ptr<const tape::Tape>* tape;
+  std::shared_ptr<std::atomic<int64_t>>* least;  // nanoseconds of its shortest run, if it is long
   PyObject* avals;  // of the outputs: a tuple; empty for the bodies of control flow
   bool is_long;     // whether a run is worth releasing the GIL for
 };
@@ -20,14 +36,15 @@ struct TapeObject {
 PyTypeObject* tape_type();
 
 // The dense memory of an array or NumPy array of so many bytes; null with an error. What has to be
-// kept alive for it is put into `held`; `is_long`: the GIL will be released while it is read.
-const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held);
+// kept alive for it is put into `held`; `is_long`: the GIL will be released while it is read;
+// `for_queue`: what is pending is good enough.
+const void* tape_input(PyObject* x, int64_t bytes, bool is_long, bool for_queue, Ref& held);
 
 // Makes the outputs of a run, which may run Python: before the inputs are looked for. Those whose
 // donors can give their memory away have that, and it is in `in` as well, which is null for the
 // other inputs; a tape without donors leaves `in` alone. False with an error.
-bool make_outputs(const TapeObject* tape, PyObject* const* inputs, const void** in, void** out,
-                  PyObject** outs);
+bool make_outputs(const TapeObject* tape, PyObject* const* inputs, bool for_queue, const void** in,
+                  void** out, PyObject** outs);
 
 // Runs a tape on memory, without the GIL if it is long; false with an error.
 bool execute_tape(const TapeObject* tape, const void* const* in, void* const* out);

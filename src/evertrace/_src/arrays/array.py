@@ -170,16 +170,18 @@ class Array(Fields, Members, metaclass=_ArrayType):
 
     def block_until_ready(self) -> Array:
         """Wait until the contents have been computed; returns the array."""
-        if not self._on_host:
-            if self._buffer is None:
-                raise deleted_error(self)
-            engine.backend().wait(self._buffer)  # raises what went wrong
+        if self._on_host:
+            native.settle(self)  # raises what went wrong
+        elif self._buffer is None:
+            raise deleted_error(self)
+        else:
+            engine.backend().wait(self._buffer)
         return self
 
     def is_ready(self) -> bool:
         """Return whether the contents have been computed."""
         if self._on_host:
-            return True
+            return self._settled
         if self._buffer is None:
             raise deleted_error(self)
         return self._buffer.is_ready()

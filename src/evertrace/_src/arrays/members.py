@@ -85,6 +85,7 @@ class Fields:
     _committed: bool
     _sharding: Any
     _on_host: bool
+    _settled: bool
 
     def __init__(
         self,

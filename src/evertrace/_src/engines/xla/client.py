@@ -304,7 +304,8 @@ def _open_cpu(count: int) -> Client:
         # A client reads the number when it starts.
         threads = max(os.cpu_count() or 1, 4 * count, int(os.environ.get("PJRT_NPROC") or 0))
         os.environ["PJRT_NPROC"] = str(threads)
-    if config.current().host_allocator_reuse:
+    options = config.current()
+    if options.host_allocator_reuse:
         _keep_freed_memory()
     member, more = processes.membership(), {}
     if member is not None:
@@ -314,7 +315,8 @@ def _open_cpu(count: int) -> Client:
             "num_nodes": member.count,
             "collectives": member.collectives,
         }
-    return Client(compat.make_cpu_client(asynchronous=True, num_devices=count, **more))
+    asynchronous = options.cpu_enable_async_dispatch
+    return Client(compat.make_cpu_client(asynchronous=asynchronous, num_devices=count, **more))
 
 
 def _c_library() -> Any:
