@@ -4,6 +4,7 @@ import contextlib
 import functools
 import sys
 import threading
+from collections import deque
 
 from evertrace import Array
 from tests.contract.parts import ATOMS, EMPTY, dict_of, parts, slot_of, slots_of, unwrap
@@ -51,7 +52,7 @@ class Reader:
     def difference(self):
         """Return the `Difference` that the thread has seen, or None."""
         for (key, _), found in self._seen.items():
-            is_step = self._sees_steps and type(found) in (Array, *ATOMS)
+            is_step = self._sees_steps and _is_plain(found)
             if found is not self._after[key] and not is_step:
                 place = f"{type(self._places[key[0]][0]).__name__}.{key[1]}"
                 shown = (
@@ -61,6 +62,15 @@ class Reader:
                 )
                 return Difference(f"another thread read {place} and saw {shown}")
         return None
+
+
+def _is_plain(x):
+    """Whether a value is data of the user's all through, with nothing of a trace in it."""
+    if type(x) in (list, tuple, set, frozenset, deque):
+        return all(map(_is_plain, x))
+    if type(x) is dict:
+        return all(map(_is_plain, (*x, *x.values())))
+    return type(x) in (Array, *ATOMS)
 
 
 def _value(x, name):

@@ -7,6 +7,7 @@ import pytest
 
 import evertrace.numpy as jnp
 from tests.contract.compare import Description, Plain, Record, X, case, compare, observe, raised
+from tests.contract.reader import Reader
 
 
 def program(jit):
@@ -153,3 +154,13 @@ def one_trace_only(jit):
 def test_traces_are_counted():
     with pytest.raises(AssertionError, match="2 traces, must be 1"):
         one_trace_only()
+
+
+def test_what_another_thread_may_see_while_callbacks_run():
+    """What the call has changed so far, a list too; nothing of a trace in it."""
+    place = Record(a=[])
+    for found, is_seen in (([1, {"k": X}], False), ([object()], True), (object(), True)):
+        reader = Reader(None, "io_callback")
+        reader._places, reader._before, reader._after = [(place, "a")], {}, {(0, "a"): place.a}
+        reader._seen = {((0, "a"), id(found)): found}
+        assert (reader.difference() is not None) == is_seen
