@@ -1,4 +1,4 @@
-"""Draws the pictures of the training cookbook, from what its own examples have computed.
+"""Draws the pictures of the guides: what the cookbook's examples computed, tables of benchmarks.
 
     python docs/pictures.py
 
@@ -111,10 +111,39 @@ DRAWN = {
 }  # fmt: skip
 
 
+def bars(table: list[str]) -> None:
+    """Draw a table of a page: a group of bars for each row."""
+    head, _, *rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in table]
+    places, height = np.arange(len(rows)), 0.8 / (len(head) - 1)
+    plt.figure(figsize=(6, 0.5 + 0.3 * len(rows)))
+    for i, who in enumerate(head[1:]):
+        values = [float(row[i + 1] or "nan") for row in rows]
+        plt.barh(places + height * i, values, height, label=who)
+    plt.yticks(places + height, [row[0] for row in rows], fontsize=8)
+    plt.gca().invert_yaxis()
+    plt.xscale("log")
+    plt.legend(frameon=False, fontsize=8)
+
+
+def draw_benchmarks() -> None:
+    """Draw the tables of the page of benchmarks."""
+    lines = (HERE / "guides" / "benchmarks.md").read_text(encoding="utf-8").split("\n")
+    for start, name in zip(
+        [i for i, line in enumerate(lines) if line.startswith("| | ")],
+        ("eager", "calls"),
+        strict=True,
+    ):
+        stop = lines.index("", start)
+        bars(lines[start:stop])
+        plt.savefig(HERE / "guides" / "pictures" / f"{name}.svg", metadata={"Date": None})
+        plt.close("all")
+
+
 def main() -> None:
-    """Run the page section by section, and draw each."""
+    """Run the cookbook section by section, and draw each; then the tables of benchmarks."""
     made: dict[str, Any] = {"__name__": "__main__"}
     plt.rcParams.update(STYLE)
+    draw_benchmarks()
     for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
         for block in blocks(section):
             exec(compile(block.source, PAGE, "exec"), made)  # noqa: S102 - our own page
