@@ -9,6 +9,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]  # for `generate`, and the tests th
 
 import generate  # noqa: E402
 from docutils import nodes  # noqa: E402
+from sphinx.util.inspect import TypeAliasForwardRef  # noqa: E402
 
 import evertrace  # noqa: E402
 
@@ -23,7 +24,10 @@ default_role = "code"  # single backquotes are code, as in Markdown
 myst_heading_anchors = 2  # pages may link to sections of others
 pygments_style = "friendly"
 
-autodoc_typehints = "none"  # signatures are short; docstrings state shapes and dtypes
+autodoc_typehints = "signature"  # docstrings state shapes and dtypes
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Axis", "DTypeLike", "Shape")}
+TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # else unions show the stand-in itself
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
@@ -82,6 +86,13 @@ def escape(app, what, name, obj, options, lines):
     """Take characters in docstrings as they are, except in code: `*args`, ``|x|``, `x_`."""
     if (getattr(obj, "__module__", None) or "evertrace").startswith("evertrace"):
         text = "".join(map(escape_part, CODE.split("\n".join(lines))))
+        # Several names of one line would be taken for a name and its type.
+        text = re.sub(
+            r"^( +)(\*{0,2}\w+(?:, \*{0,2}\w+)+):(?=\s)",
+            lambda match: match[1] + match[2].replace(", ", ","),
+            text,
+            flags=re.MULTILINE,
+        )
         # What stands before a colon would be taken for the type of what is returned.
         text = re.sub(r"^((?:Returns|Yields):\n +)", r"\1: ", text, flags=re.MULTILINE)
         lines[:] = text.split("\n")
@@ -102,9 +113,15 @@ def escape_part(text: str) -> str:
     return re.sub(r"(?<!\n)([*|]|(?<=\w)_(?!\w))", r"\\\1", text)
 
 
+def skip(app, what, name, obj, skipped, options):
+    """Leave out the fields of named tuples, which the docstrings of their classes describe."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
 def setup(app):
     """Connect the functions above, and write the pages of the reference."""
     generate.write(HERE / "reference")
     app.connect("source-read", add_toctrees)
     app.connect("doctree-read", add_anchors)
     app.connect("autodoc-process-docstring", escape, priority=100)
+    app.connect("autodoc-skip-member", skip)
