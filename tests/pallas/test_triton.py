@@ -350,7 +350,13 @@ def one_element_at_a_time(x_ref, o_ref):
             o_ref[i, j] = x_ref[4 - i, 2 - j]
 
 
+def change_parts(x_ref, o_ref):
+    x = x_ref[...].at[1].add(2.0).at[2].multiply(3.0).at[0].max(0.5).at[3].min(0.0)
+    o_ref[...] = ev.checkpoint(jnp.sin)(x).at[4, pl.ds(0, 2)].add(-1.0)
+
+
 KERNELS = [
+    change_parts,
     loop_over_parts, read_what_was_written, fibonacci, halve_until_small, scan_rows, switch,
     write_in_one_branch, gather_rows, shuffle, by_columns, stacks_and_pads, one_element_at_a_time,
 ]  # fmt: skip

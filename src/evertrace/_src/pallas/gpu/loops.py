@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from evertrace._src.control import bounded
 from evertrace._src.control import loop as whiles
 from evertrace._src.control import scan as scans
 from evertrace._src.core.jaxpr import Eqn, Literal
@@ -32,7 +33,7 @@ def _custom(lw: Lowering, eqn: Eqn, *xs: Value) -> list[Value]:
     return lw.run(eqn.params["call_jaxpr"].jaxpr, xs)
 
 
-@rule("remat")
+@rule("remat2")
 def _remat(lw: Lowering, eqn: Eqn, *xs: Value) -> list[Value]:
     jaxpr = eqn.params["jaxpr"]
     return lw.run(getattr(jaxpr, "jaxpr", jaxpr), xs)
@@ -42,6 +43,11 @@ def _here(lw: Lowering, x: Value) -> Tensor:
     """Return a value in registers, written where we are (what is loaded is not remembered)."""
     found = load(lw, x) if isinstance(x, View) else lw.tensor(x)
     return Tensor(found.shape, found.dtype, lw.b.name(found))
+
+
+@rule("bounded_while")
+def _bounded_while(lw: Lowering, eqn: Eqn, *xs: Value) -> list[Value]:
+    return lw.run(bounded.program("plain", **eqn.params), xs)
 
 
 # ------------------------------------------------------------------------ branches

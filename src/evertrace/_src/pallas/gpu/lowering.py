@@ -20,6 +20,9 @@ from evertrace._src.pallas.gpu.values import Root, Tensor, Value, View, element_
 RULES: dict[str, Any] = {}
 """Name of a primitive -> its rule: ``(lowering, equation, *values)`` -> a value, or a list."""
 
+MOVES: dict[str, Any] = {}
+"""How a value comes into registers: "load" of a `View`, "join" of a concatenation."""
+
 
 def rule(*names):
     """Return a decorator that enters a rule into the table."""
@@ -140,10 +143,10 @@ class Lowering:
     def tensor(self, x: Value) -> Tensor:
         """Return a value in registers: what is in memory is loaded."""
         if isinstance(x, Tensor):
-            return RULES["join"](self, x) if x.parts is not None and x.name is None else x
+            return MOVES["join"](self, x) if x.parts is not None and x.name is None else x
         from_memory = self.frames[-1].loaded if self.frames else {}
         if id(x) not in from_memory:
-            from_memory[id(x)] = RULES["load"](self, x)
+            from_memory[id(x)] = MOVES["load"](self, x)
             self._kept.append(x)  # so that its `id` stays its own
         return from_memory[id(x)]
 
@@ -176,4 +179,4 @@ class Lowering:
         for key, value in list(frame.env.items()):
             is_wanted = frame.last.get(key, -1) > frame.position
             if is_wanted and isinstance(value, View) and value.root is root:
-                frame.env[key] = frame.loaded.get(id(value)) or RULES["load"](self, value)
+                frame.env[key] = frame.loaded.get(id(value)) or MOVES["load"](self, value)

@@ -6,7 +6,7 @@ from typing import Any
 
 from evertrace._src.pallas.blocks import poison
 from evertrace._src.pallas.gpu.builder import BOOL, INT32
-from evertrace._src.pallas.gpu.lowering import Lowering, rule
+from evertrace._src.pallas.gpu.lowering import MOVES, Lowering
 from evertrace._src.pallas.gpu.values import (
     Axis,
     Tensor,
@@ -147,7 +147,6 @@ def _wait(lw):
     lw.b.line("gpu.barrier")
 
 
-@rule("load")
 def load(lw: Lowering, view: View) -> Tensor:
     """Write the load of a part."""
     b, root = lw.b, view.root
@@ -170,6 +169,9 @@ def load(lw: Lowering, view: View) -> Tensor:
         operands += [b.name(mask), b.name(other)]
     found = b.op(f"tt.load {', '.join(operands)} : {typed}", view.shape, stored.dtype)
     return b.convert(found, root.dtype)
+
+
+MOVES["load"] = load
 
 
 def store(lw: Lowering, view: View, x: Tensor) -> View:

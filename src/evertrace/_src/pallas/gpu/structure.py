@@ -11,7 +11,7 @@ from evertrace._src.ops.dimension_numbers import GatherScatterMode
 from evertrace._src.pallas.blocks import poison
 from evertrace._src.pallas.gpu.builder import INT32
 from evertrace._src.pallas.gpu.elementwise import combine
-from evertrace._src.pallas.gpu.lowering import Lowering, rule
+from evertrace._src.pallas.gpu.lowering import MOVES, Lowering, rule
 from evertrace._src.pallas.gpu.memory import both, load, store, with_start
 from evertrace._src.pallas.gpu.values import Tensor, Value, View, padded
 
@@ -216,7 +216,7 @@ def _transpose(lw: Lowering, eqn: Eqn, x: Value) -> Value:
     return _transposed(lw, lw.tensor(x), order)
 
 
-@rule("reshape", "squeeze", "expand_dims")
+@rule("reshape", "squeeze")
 def _reshape(lw: Lowering, eqn: Eqn, x: Value, *sizes: Value) -> Value:
     if eqn.params.get("dimensions") is not None and eqn.primitive.name == "reshape":
         raise lw.unsupported("`reshape` with an order", "which Triton has no operation for")
@@ -290,7 +290,6 @@ def _stack(lw: Lowering, eqn: Eqn, *xs: Value) -> Tensor:
     return Tensor(aval.shape, aval.dtype, parts=(axis, parts))
 
 
-@rule("join")
 def joined(lw: Lowering, x: Tensor) -> Tensor:
     """Return a concatenation in registers."""
     assert x.parts is not None
@@ -305,6 +304,9 @@ def joined(lw: Lowering, x: Tensor) -> Tensor:
         out, before = taken, before + value.shape[axis]
     assert out is not None
     return out
+
+
+MOVES["join"] = joined
 
 
 @rule("tile")
@@ -470,7 +472,11 @@ def _gathered(lw, x, starts, dnums, sizes, shape):
     return _transposed(lw, value, order)
 
 
-@rule("scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max")
+SCATTERS = {f"scatter-{name}": name for name in ("add", "sub", "mul", "min", "max")}
+"""Primitive -> how an element is combined with the update."""
+
+
+@rule("scatter", *SCATTERS)
 def _scatter(lw: Lowering, eqn: Eqn, x: Value, indices: Value, new: Value) -> Value:
     dnums, name = eqn.params["dimension_numbers"], eqn.primitive.name
     if np.prod(indices.shape[:-1]) != 1:
@@ -501,7 +507,7 @@ def _scatter(lw: Lowering, eqn: Eqn, x: Value, indices: Value, new: Value) -> Va
         old = lw.tensor(part(lw, x, starts, sizes))
         value = lw.tensor(value)
         if name != "scatter":
-            value = combine(b, name.removeprefix("scatter_"), old, value)
+            value = combine(b, SCATTERS[name], old, value)
         if inside is not None:
             value = b.select(inside, value, old)
     return put(lw, x, value, starts, sizes)
