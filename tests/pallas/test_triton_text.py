@@ -180,6 +180,19 @@ def test_attention_is_multiplied_by_units_for_matrices():
         assert unit in asm
 
 
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [({}, "tf32"), ({"allow_tf32": False}, "ieee"), ({"precision": "high"}, "tf32x3")],
+)
+def test_precision_of_products(options, how):
+    def kernel(x_ref, o_ref):
+        o_ref[...] = triton.dot(x_ref[...], x_ref[...], **options)
+
+    square = LIKE((32, 32), "float32")
+    text = text_of(pl.pallas_call(kernel, out_shape=square), square)
+    assert f"inputPrecision = {how} :" in text
+
+
 # ------------------------------------------------------------------------ the call
 
 

@@ -150,8 +150,8 @@ def dot(
       b: a matrix of its dtype.
       trans_a: whether `a` is transposed first.
       trans_b: whether `b` is.
-      allow_tf32: a hint for GPUs, without effect.
-      precision: as for `lax.dot`.
+      allow_tf32: False for `precision="highest"`; on the CPU there is no other.
+      precision: as for `lax.dot`. On a GPU float32 is multiplied in TensorFloat-32 by default.
 
     Raises:
       ValueError: they are no matrices.
@@ -162,7 +162,8 @@ def dot(
       Array([[3., 3.],
              [3., 3.]], dtype=float32)
     """
-    del allow_tf32
+    if allow_tf32 is not None and not allow_tf32 and precision is None:
+        precision = "highest"
     a, b = as_array(a, "dot"), as_array(b, "dot")
     if a.ndim != 2 or b.ndim != 2:
         raise errors.user_error(
