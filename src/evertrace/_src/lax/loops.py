@@ -269,10 +269,11 @@ def _bounds(lower, upper) -> tuple[Any, Any]:
                 fix=f"convert {name}, e.g. with `astype('int32')`.",
                 anchor="loop-bounds",
             )
-    return tuple(
+    both = [
         x if x.aval.dtype == dtype else as_type(x, x.aval.update(dtype=dtype, weak_type=False))
         for x in (lower, upper)
-    )
+    ]
+    return both[0], both[1]
 
 
 # ---------------------------------------------------------------- scan

@@ -134,7 +134,7 @@ def is_changed(partial, held):
     return any(a is not b for a, b in zip(held_by(partial), held, strict=True))
 
 
-def own_dict(partial):
+def own_dict(partial: Any) -> Any:
     """Return the attributes of a `functools.partial`, None if it has no dict for them.
 
     Who asks it for its `__dict__` gives it one, and a partial of it is then no longer made flat.
