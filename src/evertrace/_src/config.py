@@ -119,6 +119,8 @@ class Config:
     """Programs smaller than this are not kept on disk."""
     compilation_cache_min_compile_seconds: float = 0.0
     """Programs that compile faster than this are not kept on disk."""
+    dump_ir_to: str = ""
+    """Folder to which the StableHLO of each program that XLA gets is written; "" is none."""
     engine: Literal["auto", "native", "fused", "xla", "spmd"] = "auto"
     """What runs jitted functions that do not say: a tape of native kernels, or XLA's code."""
     quick_compile: bool = False

@@ -20,6 +20,7 @@ OF_JAX: dict[str, Any] = {
     "log_checkpoint_residuals": False,
     "memory_fitting_effort": 0.0,
     "memory_fitting_level": "O2",
+    "mock_gpu_topology": "",
     "mutable_array_checks": True,
     "optimization_level": "UNKNOWN",
     "pallas_verbose_errors": False,
