@@ -189,6 +189,12 @@ def test_factors_of_singular_matrices_alone_are_not_compared(matrix, kind):
     assert verdicts.compared(program, other).kind == kind
 
 
+def test_singular_matrices_are_known_in_all_dtypes():
+    matrix = "(jnp.arange(16) - 2).reshape(4, 4).astype('int4')"
+    program = calls.Program("ev.numpy.linalg.inv", (matrix,), under="jit", traced=(0,))
+    assert verdicts.compared(program, jnp.eye(4) * 7).kind == verdicts.RIGHT
+
+
 def test_programs_become_smaller():
     program = calls.Program("v.raw", ())
     assert minimise.minimised(program) == program

@@ -144,7 +144,7 @@ def _has_singular_matrix(program):
         return False
     for text in program.args:
         x = np.asarray(eval(text, dict(calls.namespace())))
-        if x.ndim >= 2 and x.size and x.dtype.kind in "biufc":
+        if x.ndim >= 2 and x.size and ev.numpy.issubdtype(x.dtype, np.number):
             x = x.astype(complex)
             if np.isfinite(x).all() and np.max(np.linalg.cond(x)) > 1e6:  # beyond float32
                 return True
