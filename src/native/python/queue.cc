@@ -232,8 +232,7 @@ PyMethodDef methods[] = {
 
 }  // namespace
 
-bool is_for_queue(const TapeObject* tape, PyObject* const* inputs) {
-  if (!tape->is_long) return false;
+bool is_worth_queue(const TapeObject* tape, PyObject* const* inputs) {
   const int64_t least = (*tape->least)->load(std::memory_order_relaxed);
   const int64_t from = long_from.load(std::memory_order_relaxed);
   if (least < from || (least == kNeverRun && from >= 0)) return false;

@@ -38,7 +38,10 @@ struct QueuedRun {
 
 // Whether a run of a tape on these inputs goes on the queue: it is long, and nobody will write to
 // what it reads, as to a NumPy array of the user's.
-bool is_for_queue(const TapeObject* tape, PyObject* const* inputs);
+bool is_worth_queue(const TapeObject* tape, PyObject* const* inputs);  // the same of a long one
+inline bool is_for_queue(const TapeObject* tape, PyObject* const* inputs) {
+  return tape->is_long && is_worth_queue(tape, inputs);
+}
 
 // Makes a run, with room for its inputs and outputs, and waits until few others are before it. Null
 // with an error, which may be an interrupt. It may run Python.
