@@ -1,11 +1,13 @@
 """Functions on pytrees: flatten, map, reduce and the rest, under short names."""
 
 from evertrace._src import native
-from evertrace._src.api import trees
+from evertrace._src.api.trees import tree_all as all
 from evertrace._src.api.trees import tree_flatten as flatten
 from evertrace._src.api.trees import tree_flatten_with_path as flatten_with_path
 from evertrace._src.api.trees import tree_leaves as leaves
 from evertrace._src.api.trees import tree_leaves_with_path as leaves_with_path
+from evertrace._src.api.trees import tree_map as map
+from evertrace._src.api.trees import tree_map_with_path as map_with_path
 from evertrace._src.api.trees import tree_reduce as reduce
 from evertrace._src.api.trees import tree_structure as structure
 from evertrace._src.tree import broadcast as broadcast
@@ -13,11 +15,6 @@ from evertrace._src.tree import reduce_associative as reduce_associative
 from evertrace._src.tree import static as static
 from evertrace._src.tree import transpose as transpose
 from evertrace._src.tree import unflatten as unflatten
-
-# Functions of `evertrace.tree_util`, by the names that they have here.
-all = native.alias("all", trees.tree_all, __name__)
-map = native.alias("map", trees.tree_map, __name__)
-map_with_path = native.alias("map_with_path", trees.tree_map_with_path, __name__)
 
 __all__ = [
     "all",
@@ -35,3 +32,5 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
+
+native.rename(globals(), *__all__)

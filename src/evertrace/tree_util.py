@@ -1,10 +1,15 @@
 """Pytrees: registration of node types, key paths, treedefs, and the ``tree_`` functions."""
 
-from evertrace._src import native, tree
-from evertrace._src.api import trees
+from evertrace._src import native
 from evertrace._src.api.trees import tree_all as tree_all
+from evertrace._src.api.trees import tree_flatten as tree_flatten
+from evertrace._src.api.trees import tree_flatten_with_path as tree_flatten_with_path
+from evertrace._src.api.trees import tree_leaves as tree_leaves
+from evertrace._src.api.trees import tree_leaves_with_path as tree_leaves_with_path
 from evertrace._src.api.trees import tree_map as tree_map
 from evertrace._src.api.trees import tree_map_with_path as tree_map_with_path
+from evertrace._src.api.trees import tree_reduce as tree_reduce
+from evertrace._src.api.trees import tree_structure as tree_structure
 from evertrace._src.tree import DictKey as DictKey
 from evertrace._src.tree import FlattenedIndexKey as FlattenedIndexKey
 from evertrace._src.tree import GetAttrKey as GetAttrKey
@@ -15,34 +20,24 @@ from evertrace._src.tree import PyTreeDef as PyTreeDef
 from evertrace._src.tree import PyTreeRegistry as PyTreeRegistry
 from evertrace._src.tree import SequenceKey as SequenceKey
 from evertrace._src.tree import all_leaves as all_leaves
+from evertrace._src.tree import broadcast as tree_broadcast
 from evertrace._src.tree import default_registry as default_registry
 from evertrace._src.tree import flatten_one_level as flatten_one_level
 from evertrace._src.tree import flatten_one_level_with_keys as flatten_one_level_with_keys
 from evertrace._src.tree import is_tree_node as is_tree_node
 from evertrace._src.tree import keystr as keystr
+from evertrace._src.tree import reduce_associative as tree_reduce_associative
 from evertrace._src.tree import register_dataclass as register_dataclass
 from evertrace._src.tree import register_pytree_node as register_pytree_node
 from evertrace._src.tree import register_pytree_node_class as register_pytree_node_class
 from evertrace._src.tree import register_pytree_with_keys as register_pytree_with_keys
 from evertrace._src.tree import register_pytree_with_keys_class as register_pytree_with_keys_class
 from evertrace._src.tree import register_static as register_static
+from evertrace._src.tree import transpose as tree_transpose
 from evertrace._src.tree import treedef_children as treedef_children
 from evertrace._src.tree import treedef_is_leaf as treedef_is_leaf
 from evertrace._src.tree import treedef_tuple as treedef_tuple
-
-# Functions of `evertrace.tree`, by the names that they have here.
-tree_broadcast = native.alias("tree_broadcast", tree.broadcast, __name__)
-tree_flatten = native.alias("tree_flatten", trees.tree_flatten, __name__)
-tree_flatten_with_path = native.alias(
-    "tree_flatten_with_path", trees.tree_flatten_with_path, __name__
-)
-tree_leaves = native.alias("tree_leaves", trees.tree_leaves, __name__)
-tree_leaves_with_path = native.alias("tree_leaves_with_path", trees.tree_leaves_with_path, __name__)
-tree_reduce = native.alias("tree_reduce", trees.tree_reduce, __name__)
-tree_reduce_associative = native.alias("tree_reduce_associative", tree.reduce_associative, __name__)
-tree_structure = native.alias("tree_structure", trees.tree_structure, __name__)
-tree_transpose = native.alias("tree_transpose", tree.transpose, __name__)
-tree_unflatten = native.alias("tree_unflatten", tree.unflatten, __name__)
+from evertrace._src.tree import unflatten as tree_unflatten
 
 __all__ = [
     "DictKey",
@@ -83,3 +78,5 @@ __all__ = [
     "treedef_is_leaf",
     "treedef_tuple",
 ]
+
+native.rename(globals(), *(name for name in __all__ if name.startswith("tree_")))

@@ -224,6 +224,17 @@ def alias(name: str, function: F, module: str | None = None) -> F:
     return made if by_type is None else planned(by_type=by_type)(made)
 
 
+def rename(module: dict[str, Any], *names: str) -> None:
+    """Give functions that a module has under other names than their own these names, by `alias`.
+
+    Type checkers read plain assignments and imports, which say what the signatures are.
+    """
+    for name in names:
+        value = module[name]
+        if getattr(value, "__name__", name) != name:
+            module[name] = alias(name, value, module["__name__"])
+
+
 def forget_plans() -> None:
     """Drop all plans; they are made anew."""
     for function in _planned:

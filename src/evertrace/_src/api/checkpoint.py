@@ -36,7 +36,8 @@ functools.update_wrapper(checkpoint, traced_checkpoint)
 checkpoint = set_module("evertrace")(checkpoint)
 
 
-remat = native.alias("remat", checkpoint)
+remat = checkpoint
+native.rename(globals(), "remat")
 
 
 @set_module("evertrace.ad_checkpoint")

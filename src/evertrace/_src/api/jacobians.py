@@ -247,4 +247,5 @@ def hessian(
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
-jacobian = native.alias("jacobian", jacrev)
+jacobian = jacrev
+native.rename(globals(), "jacobian")

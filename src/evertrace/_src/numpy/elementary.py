@@ -304,7 +304,8 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
     return convert(out, x.dtype, x.aval.weak_type)
 
 
-around = native.alias("around", round)
+around = round
+native.rename(globals(), "around")
 
 
 def _round_integer(x, unit):
@@ -534,8 +535,8 @@ deg2rad: Unary = unary(
 rad2deg: Unary = unary(
     "rad2deg", lambda x: ufuncs.multiply(x, 180 / np.pi), "Convert radians to degrees."
 )
-radians = native.alias("radians", deg2rad)
-degrees = native.alias("degrees", rad2deg)
+radians: Unary = native.alias("radians", deg2rad)
+degrees: Unary = native.alias("degrees", rad2deg)
 positive: Unary = unary("positive", as_array, "Return the number as it is.", promotion=promote)
 
 # ---------------------------------------------------------------- complex numbers
@@ -577,7 +578,8 @@ def conj(x: ArrayLike, /) -> Array:
     return ops.conj(x) if is_complex(x.aval.dtype) else x
 
 
-conjugate = native.alias("conjugate", conj)
+conjugate = conj
+native.rename(globals(), "conjugate")
 
 
 @native.planned(by_type=False)
