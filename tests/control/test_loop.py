@@ -45,6 +45,29 @@ def test_unbatched_condition_stays_scalar():
     np.testing.assert_array_equal(to_numpy(out), [4, 4, 4, 4])
 
 
+def test_disable_jit_makes_the_turns_of_which_the_condition_is_known():
+    with ev.disable_jit():
+        out = ev.vmap(double_until(100))(np.array([1, 3, 50, 200], np.int32))
+        jaxpr = ev.make_jaxpr(double_until(100))(3)
+    np.testing.assert_array_equal(to_numpy(out), [128, 192, 100, 200])
+    assert "while[" in str(jaxpr)
+
+
+@pytest.mark.parametrize("max_steps", [None, 3, 4, 100])
+def test_disable_jit_goes_on_as_a_loop_once_a_carry_is_batched(max_steps):
+    def turn(s):
+        return lax.add(s[0], s[1]), lax.mul(s[1], 2)
+
+    def f(x):  # the first condition is one for all examples, the others are not
+        goes_on = lambda s: lax.lt(s[0], 40)  # noqa: E731
+        return lax.while_loop(goes_on, turn, (np.int32(0), x), max_steps=max_steps)[0]
+
+    xs = np.array([1, 5, 50], np.int32)
+    want = to_numpy(ev.vmap(f)(xs))
+    with ev.disable_jit():
+        np.testing.assert_array_equal(to_numpy(ev.vmap(f)(xs)), want)
+
+
 def test_forward_mode():
     f = double_until(np.float32(10))
     out, tangent = ev.jvp(f, (np.float32(3),), (np.float32(1),))

@@ -199,6 +199,19 @@ def test_without_jit_a_kernel_is_run_at_once():
     np.testing.assert_array_equal(found, np.cumsum(X, axis=0))
 
 
+def test_without_jit_a_loop_turns_until_something_holds_at_each_step():
+    def body(x_ref, o_ref):
+        def turn(i, _):
+            o_ref[i % 2] = lax.while_loop(lambda c: c.sum() < 100, lambda c: 2 * c + i, x_ref[0])
+
+        lax.fori_loop(0, pl.program_id(0) + 2, turn, None)
+
+    want = rows(body)(X)
+    with ev.disable_jit():
+        np.testing.assert_array_equal(rows(body)(X), want)
+    assert np.isfinite(want).all()
+
+
 @pytest.mark.usefixtures("rules")
 def test_loops_and_branches_carry_refs():
     def body(x_ref, o_ref):

@@ -98,7 +98,9 @@ def while_loop(
 
 def _while(where, label, cond_fun, body_fun, init_val, max_steps=None):
     if config.current().disable_jit:
-        return _python_while(cond_fun, body_fun, init_val, max_steps)
+        is_done, init_val, max_steps = _python_while(cond_fun, body_fun, init_val, max_steps)
+        if is_done:
+            return init_val
     carry = Carry(where, label, init_val, body_fun, cond_fun)
 
     def turn(value, held):
@@ -139,11 +141,21 @@ def _while(where, label, cond_fun, body_fun, init_val, max_steps=None):
 
 
 def _python_while(cond_fun, body_fun, value, max_steps):
-    count = 0
-    while (max_steps is None or count < max_steps) and cond_fun(value):
+    """Make those turns in Python of which the condition is known, as `disable_jit` asks for.
+
+    Returns:
+      Whether these are all, what is carried then, and how many may still be made. The rest is a
+      loop as without the option: a `vmap` has one condition for each example, a kernel none yet.
+    """
+    while max_steps is None or max_steps > 0:
+        goes_on = cond_fun(value)
+        if concrete_value(goes_on) is None:
+            return False, value, max_steps
+        if not goes_on:
+            break
         value = body_fun(value)
-        count += 1
-    return value
+        max_steps = None if max_steps is None else max_steps - 1
+    return True, value, max_steps
 
 
 def _check_condition(cond):
