@@ -15,6 +15,8 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace._src.jit import contract
+from evertrace._src.jit.opening import Opening
+from evertrace._src.transforms.filling import NotOpenError
 from tests.export.symbolic_functions import FUNCTIONS, UNDECIDED
 
 SIZES = (2, 3, 5, 4, 8, 1, 17, 7)
@@ -573,3 +575,29 @@ def test_sizes_are_declared_in_one_way():
 def test_axes_that_are_declared_wrongly_are_named(axes):
     with pytest.raises(TypeError, match="jit: abstracted_axes is "):
         ev.jit(lambda x: x, abstracted_axes=axes)
+
+
+@pytest.mark.parametrize(
+    "error", [NotOpenError("no"), ev.errors.ShapeError("no"), ZeroDivisionError("no")]
+)
+def test_sizes_that_an_open_program_is_not_for_are_traced(error, monkeypatch):
+    f: Any = ev.jit(lambda x: x.sum(1))
+    for n in (3, 4, 5):
+        f(rows(n))
+
+    def refuse(self, values):
+        raise error
+
+    monkeypatch.setattr(Opening, "recorded_for", refuse)
+    before = f.cache_info().misses
+    assert_same(f(rows(7)), rows(7).sum(1))
+    assert f.cache_info().misses == before + 1
+
+
+def test_an_error_of_ours_in_making_a_program_of_an_open_one_is_shown(monkeypatch):
+    f: Any = ev.jit(lambda x: x.sum(1))
+    for n in (3, 4, 5):
+        f(rows(n))
+    monkeypatch.setattr(Opening, "recorded_for", lambda self, values: {}[values["n0"]])
+    with pytest.raises(KeyError, match="7"):
+        f(rows(7))

@@ -4,7 +4,7 @@ import functools
 import types
 from typing import Any
 
-from evertrace._src import config
+from evertrace._src import config, errors
 from evertrace._src.core import monitoring
 from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.jit import entries, opening, stores
@@ -15,6 +15,7 @@ from evertrace._src.jit.signature import check_static
 from evertrace._src.jit.stores import shared_variants
 from evertrace._src.jit.variant import Variant
 from evertrace._src.lazy import LazyModule
+from evertrace._src.transforms.filling import NotOpenError
 
 differences: Any = LazyModule("evertrace._src.jit.differences")
 explain: Any = LazyModule("evertrace._src.jit.explain")
@@ -179,13 +180,17 @@ class ContractCalls:
             return None
         try:
             recorded = self._record(call._replace(opened=plan), expected)
-            found = opening.opened(recorded, plan.scope)
-            variant = self._made(found, plan.scope.hints)
-        except Exception:  # it is traced as it is, and says what is to be said
+        except Exception:  # the function's own: it is traced as it is, and says what is to be said
             openings.give_up(key)
             return None
         finally:
             plan.scope.close()
+        try:
+            found = opening.opened(recorded, plan.scope)
+        except NotOpenError:
+            openings.give_up(key)
+            return None
+        variant = self._made(found, plan.scope.hints)
         if variant is None or variant.match(call.roots) is None:
             return None
         if opening.is_for_others(found):
@@ -200,7 +205,7 @@ class ContractCalls:
             variant = Variant(found.recorded_for(values), self.options)
             variant.program.settle()
             return variant
-        except Exception:
+        except _NOT_FOR_THESE:
             return None
 
     def _mismatch(self, variant, call):
@@ -209,6 +214,11 @@ class ContractCalls:
         return AssertionError(
             f"jit({self.name}): a new program does not fit its own call: {explain.in_words(found)}"
         )
+
+
+_NOT_FOR_THESE = (NotOpenError, errors.EvertraceError, ZeroDivisionError)
+"""What is raised where sizes are put into a program that is not for them: it is another one, its
+equations refuse them, a size is divided by 0. A trace then says what is to be said."""
 
 
 def allow(name, options, kept, compare):
