@@ -231,6 +231,30 @@ def whether_there_are_members(s, x):
     return x
 
 
+def behind_and(s, x):
+    y = (s.log and s.log[-1]) or 0.5
+    s.log.append(s.v)
+    return x * y
+
+
+def values_of_and_and_or(s, x):
+    s.kept = (
+        s.log and s.numbers,
+        s.also or s.by_name["a"] or s.queue,
+        s.log and s.log[-1],
+        LOG or None,
+    )
+    s.numbers.append(s.v)
+    LOG.append(s.v)
+    return x * len(s.kept[1])
+
+
+def before_or(s, x):
+    y = 0.5 if s.by_name["a"] or s.log else 0.25
+    s.log.append(y)
+    return x * y
+
+
 @table(
     number, of_a_dict, of_a_named_tuple, of_a_deque, array, in_place, the_second_last,
     between_additions, a_list_in_it, a_list_in_it_in_place, a_list_in_it_that_is_added_to,
@@ -243,7 +267,7 @@ def test_the_last_items_of_what_grows_are_one_program(step):
 @table(
     by_two_names, of_a_global, of_a_dict_under_a_global, of_a_class, of_a_default_dict,
     in_a_function, under_a_local_name, whether_there_is_any, whether_there_is_none,
-    whether_there_are_members,
+    whether_there_are_members, behind_and, before_or,
 )  # fmt: skip
 def test_whether_there_is_any_item_is_two_programs(step):
     program_of(step, traces=2)
@@ -278,10 +302,15 @@ def change(s, i):
     between_additions, a_list_in_it, a_list_in_it_in_place, a_list_in_it_that_is_added_to,
     an_object, stored, in_a_loop, in_a_branch, in_a_gradient, seen_by_a_callback, by_two_names,
     of_a_global, of_a_dict_under_a_global, of_a_class, of_a_default_dict, in_a_function,
-    under_a_local_name, whether_there_is_any, whether_there_is_none,
+    under_a_local_name, whether_there_is_any, whether_there_is_none, behind_and, before_or,
 )  # fmt: skip
 def test_what_was_changed_from_outside_is_seen(step):
     program_of(step, change, at_most=5)
+
+
+@pytest.mark.filterwarnings("ignore::evertrace.errors.RetraceWarning")
+def test_values_of_and_and_or_are_what_they_are():
+    program_of(values_of_and_and_or, change)
 
 
 # ------------------------------------------------------------------------ all of it is read

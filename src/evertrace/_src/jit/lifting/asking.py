@@ -15,7 +15,8 @@ either. Where such a name is called and nothing else is done to it, what is call
 ours that records the conversion; the name itself, ``isinstance(n, int)``, stays. Where a variable
 is called, or an item of one, what it holds is looked at when it is, ``(kind,) @ maker``.
 So it is with `len`, which of a container that nobody reads gives a number of ours; and a
-condition, ``if log:``, asks what an object of ours gives for what is loaded, ``(log,) @ maker``.
+condition, ``if log:``, asks what an object of ours gives for what is loaded, ``(log,) @ maker``;
+so do ``log and x`` and ``log or x``, whose value may be what is asked.
 """
 
 import dis
@@ -91,6 +92,9 @@ items: Any = None
 
 truth: Any = None
 """What computes what a condition asks of a value; `lengths` sets it."""
+
+kept_if: Any = None
+"""What computes what ``and`` and ``or`` ask of their first value; `lengths` sets it."""
 
 
 class Asker:
@@ -204,7 +208,8 @@ def asking(code, globals: Any = types.MappingProxyType({})):
         bodies[i] = encoded("BUILD_TUPLE", 2) + load + contains
     conditions = _conditions(writer.instructions)
     for i in conditions:
-        bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + body(1, truth)
+        asked = _truth_asked(writer.instructions, i)
+        bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + body(1, asked)
     asker.lengths = asker.lengths and writer.replace(bodies).isdisjoint(conditions)
     return code.replace(
         co_code=bytes(writer.raw),
@@ -231,12 +236,23 @@ def _questions(instructions, constants):
 def is_condition(load, test):
     """Whether an instruction loads what the next one asks for its truth, and for nothing else.
 
+    ``and`` and ``or`` do so, too: where what is loaded is their value, `kept_if` sees it.
+
     Args:
       load: its name and argument.
       test: those of the next one.
     """
     is_subscript = (_OP.get(load[0]), load[1]) == _SUBSCRIPT
-    return test[0] in _TESTS and (load[0] in _LOADS or is_subscript)
+    return test[0] in _TESTS and (load[0] in _LOADS or is_subscript or load == _TWICE)
+
+
+def _truth_asked(instructions, i):
+    """Return what computes what is asked of what an instruction loads, a condition."""
+    ops = [dis.opname[x.op] for x in instructions[i : i + 3]]
+    if ops[0] != _TWICE[0] and not ops[1].endswith("_OR_POP"):
+        return truth
+    jump = next(op for op in ops if "JUMP" in op)
+    return functools.partial(kept_if, "_IF_TRUE" in jump)
 
 
 def _conditions(instructions):
@@ -294,8 +310,11 @@ _LOADS = frozenset({
     "LOAD_ATTR", "LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_GLOBAL",
 })  # fmt: skip
 _TESTS = frozenset({"TO_BOOL", "UNARY_NOT"}).union(
-    [op for op in _OP if op.startswith("POP_JUMP_") and op.endswith(("IF_TRUE", "IF_FALSE"))]
+    [op for op in _OP if op.startswith("POP_JUMP_") and op.endswith(("IF_TRUE", "IF_FALSE"))],
+    [op for op in _OP if op.endswith("_OR_POP")],  # until 3.11
 )
+_TWICE = "COPY", 1
+"""What ``and`` and ``or`` begin with from 3.12 on, behind their first value."""
 
 _OWNERS = _LOADS - {"LOAD_ATTR"}
 

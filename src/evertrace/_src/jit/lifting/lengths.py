@@ -48,6 +48,20 @@ def truth(x):
     return bool(_of_unread(recorder, entered))
 
 
+def kept_if(kept, x):
+    """Return what ``and`` and ``or`` ask, which is read where it is their value.
+
+    Args:
+      kept: the truth by which it is: that of `or` if true.
+      x: the first value.
+    """
+    found = truth(x)
+    if found is x or found is not kept:
+        return found
+    state.recorder.lifter.see(x)
+    return x
+
+
 class _Sized:
     """What says how long it is: Python checks the answer."""
 

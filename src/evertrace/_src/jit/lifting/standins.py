@@ -15,7 +15,7 @@ from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.hosttext import repr_of
 from evertrace._src.jit.lifting.items import item
-from evertrace._src.jit.lifting.lengths import length, truth
+from evertrace._src.jit.lifting.lengths import kept_if, length, truth
 
 
 def identity_stand_ins(recorder):
@@ -98,4 +98,4 @@ type_stand_in.__module__ = "builtins"
 asking.conversions["len"] = length
 real[length] = len
 asking.items = item
-asking.truth = truth
+asking.truth, asking.kept_if = truth, kept_if

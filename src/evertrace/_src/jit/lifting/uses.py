@@ -412,8 +412,13 @@ class _Follower:
         last, self.last = self.last, instruction[1:3]
         if not self.keeps and self.stack and is_condition(last, self.last):
             self.read(self.pop(1), LENGTH)
-            self.stack += [None] * (not instruction.op.startswith("POP_JUMP"))
-            return not instruction.op.startswith("POP_JUMP")
+            if last[0] == "COPY":  # the value of `and` or `or`, which is read if it is kept
+                self.pop(1)
+                self.stack.append(None)
+            if "JUMP" in instruction.op:
+                return False
+            self.stack.append(None)
+            return True
         if self.keeps and instruction.op in _KEEPING:
             kept = self.pop(1 - _effect(instruction))
             self._hold(kept)
