@@ -1,7 +1,7 @@
 """What is not built, or given twice, or of the wrong kind, is said by name and with what to do."""
 
+import dataclasses
 import pickle
-import types
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from evertrace.sharding import Mesh
 from evertrace.sharding import PartitionSpec as P
 
 MESH = ev.make_mesh((1,), ("x",))
-FAR = types.SimpleNamespace(id=999, platform="cpu")  # a device of another machine
+FAR = dataclasses.make_dataclass("Device", ("id", "platform"), frozen=True)(999, "cpu")  # afar
 STRUCT = ev.ShapeDtypeStruct((2,), "float32")
 PAIR = ev.sharding.NamedSharding(ev.sharding.AbstractMesh((2,), ("x",)), P("x"))
 

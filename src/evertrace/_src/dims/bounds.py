@@ -85,7 +85,10 @@ class Bounds:
                     return best
                 gcd = math.gcd(other, coefficient)
                 scale, taken = abs(other) // gcd, abs(coefficient) // gcd
-                rest = add(multiply_any(x, scale), multiply_any(known, -taken))
+                try:
+                    rest = add(multiply_any(x, scale), multiply_any(known, -taken))
+                except ValueError:
+                    continue  # multiples beyond 64 bits: this one says nothing
                 found = self.lower(rest, depth - 1)
                 if found > -INF:
                     best = max(best, found if found == INF else -(-found // scale))
