@@ -1,5 +1,6 @@
 """What a class or function holds besides what is called: data under any name, and what it lacks."""
 
+import functools
 import inspect
 import typing
 
@@ -366,3 +367,61 @@ def test_namespace_of_a_function_that_is_read_and_written_through_it(jit):
     yield f(X), f(X), space["scale"]
     space["scale"] = 50
     yield f(X), space["scale"]
+
+
+# ------------------------------------------------------- set before all is looked through
+
+
+@case(traces=2)
+def test_class_data_that_is_set_to_what_it_was(jit):
+    class A:
+        k = 0
+
+        def reset(self, x):
+            type(self).k = 0
+            return x + self.k
+
+        def reset_and_look(self, x):
+            A.k = 0
+            return x + self.k + vars(A)["k"] + A.k
+
+    a = A()
+    for name in ("reset", "reset_and_look"):
+        step = jit(getattr(a, name))
+        for A.k in (0, 7, 0):
+            yield step(X), A.k
+
+
+def _counted(fun):
+    @functools.wraps(fun)
+    def count(*args):
+        count.calls += 1
+        return fun(*args)
+
+    count.calls = 0
+    return count
+
+
+@case(traces=2)
+def test_attributes_of_a_wrapper_that_are_set_before_all_are_looked_through(jit):
+    class A:
+        @_counted
+        def step(self, x):
+            self.__dict__.pop("cache", None)
+            return x + A.step.calls
+
+    step = jit(A().step)
+    for A.step.calls in (0, 0, 7):
+        yield step(X), A.step.calls
+
+    def count(x):
+        count.__dict__["n"] = 0
+
+        def read():
+            return count.n
+
+        return x + read()
+
+    step = jit(count)
+    for count.n in (0, 7, 0):
+        yield step(X), count.n

@@ -83,11 +83,14 @@ class Classes:
 
     def found_on_class(self, entered, owner, name, raw, value, uses):
         """Return what reading a class's entry through an instance gives."""
-        known = self.identity.by_id.get(id(owner))
-        if known is not None and known.entry.get(name, ABSENT) is not raw:
+        known: Any = self.identity.by_id.get(id(owner))
+        is_data = raw is value and not hasattr(type(raw), "__get__")
+        if known is not None and (
+            known.entry.get(name, ABSENT) is not raw or (is_data and name in known.claimed)
+        ):
             self.lifter.see(value, uses)
             return value  # lifted already, or set by the trace itself
-        if raw is value and not hasattr(type(raw), "__get__"):
+        if is_data:
             return self._lift_entry(owner, name, raw, uses)
         if type(raw) is classmethod:
             self.lift(entered.cls)
@@ -130,6 +133,10 @@ class Classes:
             if values.is_value(value):
                 self.graph.node(entered.node, "attribute", name, path, "value", value)
             return
+        if name in entered.claimed:
+            self.lifter.see(entered.contents().get(name))
+            return
+        entered.claimed.add(name)
         raw = entered.entry.get(name, ABSENT)
         if raw is ABSENT and "__annotate_func__" in type.__getattribute__(entered.obj, "__dict__"):
             lift_annotations(self.lifter, entered.obj, entered.node)
@@ -156,9 +163,7 @@ class Classes:
                 self.lift(cls)
         if name in WHOLE:
             for each in entered.entry:
-                if each in self.lifter.spaces.names:  # claimed by its name, and perhaps set since
-                    self.lifter.see(entered.contents().get(each))
-                elif each not in DESCRIPTIVE:
+                if each not in DESCRIPTIVE:
                     self._claim_entry(entered, each)
                 for fun in functions_in(entered.entry[each]):
                     self.lifter.functions.look_up(fun, name)

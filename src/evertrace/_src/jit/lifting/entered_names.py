@@ -125,9 +125,17 @@ class Names(Ordered):
 
 
 class FunctionAttributes(InDict):
-    """The attributes that a user has set on a function."""
+    """The attributes that a user has set on a function.
 
-    __slots__ = ()
+    Attributes:
+      claimed: those that were lifted, once: the code may have set them since.
+    """
+
+    __slots__ = ("claimed",)
+
+    def __init__(self, obj, node):
+        self.claimed = set()
+        super().__init__(obj, node)
 
     def contents(self):
         """Return the attributes."""
@@ -172,10 +180,18 @@ class PartialAttributes(InDict):
 
 
 class ClassEntries(Ordered):
-    """The namespace of a class."""
+    """The namespace of a class.
 
-    __slots__ = ()
+    Attributes:
+      claimed: the names of entries that were lifted, once: the code may have set them since.
+    """
+
+    __slots__ = ("claimed",)
     name_of = name_of_attribute
+
+    def __init__(self, obj, node):
+        self.claimed = set()
+        super().__init__(obj, node)
 
     def order(self):
         """Return all names, in order, but for those that hooks and CPython make."""

@@ -286,6 +286,10 @@ class Functions:
             if name not in entered.entry:
                 lift_annotations(self.lifter, fun, node)
                 return
+            if name in entered.claimed:
+                self.lifter.see(entered.contents().get(name))
+                return
+            entered.claimed.add(name)
             value = entered.entry[name]
             lifted = self.lifter.lift(value, self.graph.node(at, "key", name, path))
             if lifted is not value:
