@@ -139,6 +139,69 @@ for _ in range(3): out = f(d, a)
 spec_of(out, 2 * whole), float(d["seen"]) == float(whole.sum())""",
         """("P('x',)", True)""",
     ),
+    "what is written to arguments whose arrays in_shardings lay out": (
+        """
+class Box:
+    def __init__(self, w): self.w = w
+ev.tree_util.register_pytree_node(Box, lambda b: ((b.w,), None), lambda _, c: Box(*c))
+def step(d, l, box, x):
+    d["seen"], d["w"] = x * 2, d["w"] + x
+    l.append(l[0] * 2)
+    box.w, box.count = box.w + 1, 7
+    return d, d["same"]
+f = ev.jit(step, in_shardings=(XY, XY, XY, None))
+found = []
+for _ in range(3):
+    w, ones = jnp.asarray(whole), jnp.ones((8, 8))
+    d, l, box = {"w": w, "same": ones}, [ones], Box(w)
+    out, same = f(d, l, box, 1.0)
+    known = [out is d, spec_of(same), spec_of(d["w"], whole + 1), spec_of(l[1]), spec_of(box.w)]
+    found.append(str([*known, float(d["seen"]), box.count, len(l)]))
+len(set(found)), found[0]""",
+        str((1, str([True, *["P('x', 'y')"] * 4, 2.0, 7, 2]))),
+    ),
+    "shard_map takes specs of arrays that in_shardings lay out": (
+        """
+def double(d):
+    d["w"] = ev.shard_map(lambda w: w * w.shape[0], mesh=mesh, out_specs=P("x"))(d["w"])
+    return d["w"]
+f = ev.jit(double, in_shardings=X)
+[spec_of(f({"w": w}), 2 * whole) for w in (jnp.asarray(whole), c, jnp.asarray(whole))]""",
+        str(["P('x',)"] * 3),
+    ),
+    "what is written to arguments that in_shardings lay out within a trace": (
+        """
+def note(d, x):
+    d["seen"] = x.sum()
+    return x
+f = ev.jit(note, in_shardings=(XY, XY))
+def outer(x): return f({"w": x}, x)
+plain = ev.jit(lambda x: ev.jit(lambda d: d["w"] * 2, in_shardings=XY)({"w": x}))
+with ev.disable_jit(): off = text_of(outer, whole)
+text_of(ev.jit(outer), jnp.asarray(whole)), off[:31], spec_of(plain(whole))""",
+        str(
+            (
+                "NotImplementedError: jit(note) in_shardings: the function changes argument 0, and "
+                "here, where no call of `jit` begins, it is given a copy whose arrays are laid "
+                "out: the change would be lost.",
+                "NotImplementedError: jit(note) ",
+                "P('x', 'y')",
+            )
+        ),
+    ),
+    "in_shardings of trees in transformations": (
+        """
+f = ev.jit(lambda d: (d["w"] ** 2).sum(), in_shardings=XY)
+a_grad = ev.grad(lambda w: f({"w": w}))(whole)
+with ev.strict(True): strict = float(f({"w": whole}))
+spec_of(a_grad, 2 * whole), ev.vmap(lambda w: f({"w": w}))(whole[None]).shape, strict > 0""",
+        "(\"P('x', 'y')\", (1,), True)",
+    ),
+    "one array that in_shardings lay out in two ways": (
+        "w = jnp.ones((8, 8)); text_of(ev.jit(lambda d: d, in_shardings=((X, Y),)), (w, w))",
+        "ValueError: jit(<lambda>) in_shardings: one array, float32[8, 8], is in two places of the "
+        "arguments, and is to be laid out as P('x',) and as P('y',).",
+    ),
     "out_shardings of results that are no arrays, or come from outside": (
         """
 f = ev.jit(lambda x, n: (x, n * 2, v, 3.0), out_shardings=(X, None, Y, NamedSharding(mesh, P())))

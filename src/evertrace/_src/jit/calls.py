@@ -28,6 +28,7 @@ class Call(NamedTuple):
       parameters: names of the positional arguments, as far as they have any.
       static_roots, donated_roots: positions of roots with these roles.
       opened: the `Plan` by which it is traced for open sizes (see `opening`), or None.
+      moved: id of an array that arguments hold -> it, laid out as `in_shardings` say.
     """
 
     roots: tuple
@@ -36,6 +37,7 @@ class Call(NamedTuple):
     static_roots: frozenset
     donated_roots: frozenset
     opened: Any = None
+    moved: Any = types.MappingProxyType({})
 
     def lift(self, lifter):
         """Lift the roots; returns the function, its args and kwargs, to be called."""

@@ -159,7 +159,7 @@ def _record(call, name, leave, recorder, lifter, leaving, waiting):
             call.opened.begin(recorder.prologue)
             lifter.opened = call.opened
         with _nested(f"{recorder.name}: an argument, or what the function captures,"):
-            recorder.inputs.gives = bool(call.donated_roots)
+            recorder.inputs.gives, recorder.moved = bool(call.donated_roots), call.moved
             fun, args, kwargs = call.lift(lifter)
         with leaving, _our_words():
             result = fun(*args, **kwargs)

@@ -21,6 +21,9 @@ differences: Any = LazyModule("evertrace._src.jit.differences")
 explain: Any = LazyModule("evertrace._src.jit.explain")
 
 
+_NOTHING: Any = types.MappingProxyType({})
+
+
 class ContractCalls:
     """The calls of one jitted function by the contract.
 
@@ -49,8 +52,14 @@ class ContractCalls:
         """Return how C++ recognises calls like this one, or None; see `entries`."""
         return entries.by_contract(self, now, args, names)
 
-    def call(self, args, kwargs):
-        """Run the variant that fits this call, tracing and compiling it if there is none."""
+    def call(self, args, kwargs, moved: Any = _NOTHING):
+        """Run the variant that fits this call, tracing and compiling it if there is none.
+
+        Args:
+          args: the positional arguments.
+          kwargs: the others.
+          moved: id of an array that arguments hold -> what the program is to take in its place.
+        """
         if not kwargs and len(args) == self._fixed:
             call, roots = None, (self.fun, *args)
             key = bucket_key(roots, ())
@@ -67,13 +76,14 @@ class ContractCalls:
                     first = [variant, *[v for v in bucket if v is not variant]]
                     self.variants.buckets[key] = first
                 try:
-                    return self._run(variant, found, roots, key[2])
+                    return self._run(variant, found, roots, key[2], moved)
                 except Redrawn as other:
                     redrawn[variant] = other
                     self.variants.take_back(variant)
-        return self.miss(call or self.binder.bind(args, kwargs), key, redrawn)
+        call = call or self.binder.bind(args, kwargs)
+        return self.miss(call._replace(moved=moved) if moved else call, key, redrawn)
 
-    def miss(self, call, key, redrawn: Any = types.MappingProxyType({})):
+    def miss(self, call, key, redrawn: Any = _NOTHING):
         """Trace a call that fits no variant, keep the new one and run it.
 
         Args:
@@ -93,19 +103,31 @@ class ContractCalls:
             else:
                 variant, found = self.trace(call, key, redrawn.values())
         try:
-            return self._run(variant, found, call.roots, call.names)
+            return self._run(variant, found, call.roots, call.names, call.moved)
         except Redrawn as other:
             raise other.__cause__ from None  # pyright: ignore[reportGeneralTypeIssues]
 
-    def _run(self, variant, found, roots, names):
+    def _run(self, variant, found, roots, names, moved):
         recorded = variant.recorded
         if (recorded.rules or recorded.number is not None) and state.trace is not EVAL:
             # Who differentiates from outside applies rules and calls back later, on the present.
             n = len(roots) - len(names)
-            out = self.fun(*roots[1:n], **dict(zip(names, roots[n:], strict=True)))
+            args, kwargs = roots[1:n], dict(zip(names, roots[n:], strict=True))
+            out = self._plainly(args, kwargs, moved)
             leave = self.options.leaving(self.name)
             return out if leave is None else leave(out)
-        return variant.run(found, self.options.inline)
+        return variant.run(found, self.options.inline, moved)
+
+    def _plainly(self, args, kwargs, moved):
+        """Call the function itself."""
+
+        def run(args, kwargs):
+            return self.fun(*args, **kwargs)
+
+        if not moved:
+            return run(args, kwargs)
+        placements, signature = self.options.placements, self.binder.signature
+        return placements.call(run, self.name, signature, args, kwargs)
 
     def trace(self, call, key, redrawn=()):
         """Trace the call and keep the variant; returns it and what its match found."""

@@ -130,16 +130,20 @@ class JitFunction(_JitBase):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the variant that fits this call, tracing and compiling it if there is none."""
-        placements = self._options.placements
         try:
-            if placements is not None:
-                args, kwargs = placements.enter(self._name, self._signature, args, kwargs)
             now = config.current()
             if active() is not None:
-                return self._leave(self._inside(args, kwargs))
+                return self._leave(self._laid_out(self._inside, args, kwargs))
             if now.disable_jit:
-                return self._leave(self._fun(*args, **kwargs))
-            return self._calls(now).call(args, kwargs)
+                return self._leave(self._laid_out(self._plainly, args, kwargs))
+            calls, placements = self._calls(now), self._options.placements
+            if placements is None:
+                return calls.call(args, kwargs)
+            if calls is not self._contract:
+                args, kwargs = placements.copied(self._name, self._signature, args, kwargs)
+                return calls.call(args, kwargs)
+            args, moved = placements.enter(self._name, self._signature, args, kwargs)
+            return self._contract.call(args, kwargs, moved)
         except Exception as error:
             shorten(error)
             raise
@@ -148,6 +152,17 @@ class JitFunction(_JitBase):
         """Return the result of a call that no program of its own has laid out."""
         leave = self._options.leaving(self._name)
         return out if leave is None else leave(out)
+
+    def _laid_out(self, run, args, kwargs):
+        """Run a function of (args, kwargs) on arguments that lie as they are to."""
+        placements = self._options.placements
+        if placements is None:
+            return run(args, kwargs)
+        return placements.call(run, self._name, self._signature, args, kwargs)
+
+    def _plainly(self, args, kwargs):
+        """Call as if there was no `jit`."""
+        return self._fun(*args, **kwargs)
 
     def _calls(self, now) -> Calls:
         """Return the calls by the rules that are in force."""
@@ -243,7 +258,9 @@ def _jitted(fun, roles, options):
     return JitFunction(fun, Signature(fun, *roles), options)
 
 
-OWN[JitFunction] = frozenset({"_fun", "_inside", "_leave", "_name", "_options", "_serial"})
+OWN[JitFunction] = frozenset({
+    "_fun", "_inside", "_laid_out", "_leave", "_name", "_options", "_serial", "_signature",
+})  # fmt: skip
 
 
 def _entry(jitted, args, names):

@@ -8,6 +8,8 @@ import itertools
 import operator
 from typing import Any
 
+import numpy as np
+
 from evertrace._src import errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
@@ -36,10 +38,62 @@ class Placements:
         self.of_arguments, self.of_results = tree.map(_shared, (in_shardings, out_shardings))
 
     def enter(self, name, signature, args, kwargs):
-        """Return the arguments of a call, laid out: themselves where they are so already.
+        """Return the positional arguments of a call, and what arrays inside of them are laid out.
+
+        Containers and objects stay the caller's own, and so does what the function writes to them.
+
+        Returns:
+          The arguments, in place of an array one that is laid out; and a dict: id of an array that
+          an argument holds -> it laid out.
 
         Raises:
-          ValueError: an array is committed to another place, or cannot be divided so.
+          ValueError: an array is committed to another place, or cannot be divided so, or is to be
+            laid out in two ways.
+        """
+        moved: dict[int, Any] = {}
+        if self.of_arguments is None:
+            return args, moved
+        call, leaves, wanted = self._entered(name, signature, args, kwargs)
+        if all(map(operator.is_, leaves, call.leaves)):
+            return args, moved
+        entered, shardings = list(args), {}
+        for i, rows in _by_argument(signature, args, call.leaves, leaves, wanted):
+            for x, laid, sharding in rows:
+                if x is args[i]:
+                    entered[i] = laid
+                elif x is not laid and isinstance(x, (Array, np.ndarray)):
+                    moved[id(x)] = laid
+                    if shardings.setdefault(id(x), sharding) != sharding:
+                        raise _twice_error(name, x, shardings[id(x)], sharding)
+        return tuple(entered), moved
+
+    def call(self, fun, name, signature, args, kwargs):
+        """Call a function of ``(args, kwargs)`` on copies of containers, whose arrays are laid out.
+
+        That is for calls whose arguments no recorder finds: within a trace, or without any.
+
+        Raises:
+          NotImplementedError: the function has changed a copy.
+        """
+        given, copies = list(args), {}
+        if self.of_arguments is not None:
+            call, leaves, _ = self._entered(name, signature, args, kwargs)
+            for i, pairs in _by_argument(signature, args, call.leaves, leaves):
+                if not all([x is laid for x, laid in pairs]):
+                    given[i] = tree.unflatten(tree.structure(args[i]), [laid for _, laid in pairs])
+                    copies[i] = _contents(given[i])
+        out = fun(tuple(given), kwargs)
+        for i, before in copies.items():
+            after = _contents(given[i])
+            if len(after) != len(before) or not all(map(operator.is_, after, before)):
+                raise _change_error(name, i)
+        return out
+
+    def copied(self, name, signature, args, kwargs):
+        """Return the arguments of a call made by JAX's rules, where containers are copies anyway.
+
+        Raises:
+          ValueError: as `enter`.
         """
         if self.of_arguments is None:
             return args, kwargs
@@ -60,13 +114,10 @@ class Placements:
         call, leaves, wanted = self._entered(name, signature, args, kwargs)
         if not all(map(operator.is_, leaves, call.leaves)):
             return None
-        found, rest = [], iter(zip(leaves, wanted, strict=True))
-        for i, x in enumerate(args):
-            if i in signature.static_nums:
-                continue
-            spec = tree.structure(x).spec
-            pairs = list(itertools.islice(rest, tree.structure(x).num_leaves))
+        found = []
+        for i, pairs in _by_argument(signature, args, leaves, wanted):
             if any([s is not None for _, s in pairs]):
+                spec = tree.structure(args[i]).spec
                 hash(spec)  # as a key: the static data of its nodes stays as it is
                 shardings = [None if s is None else leaf._sharding for leaf, s in pairs]
                 found.append((i, spec, tuple(shardings)))
@@ -176,6 +227,52 @@ class CompiledPlacements:
     def leave(self, outs):
         """Return the leaves of a call's result, laid out."""
         return [lay_out(x, s) for x, s in zip(outs, self.outputs, strict=True)]
+
+
+def _by_argument(signature, args, *columns):
+    """Yield, for each traced positional argument, its number and the rows of its leaves."""
+    rows = zip(*columns, strict=True)
+    for i, x in enumerate(args):
+        if i not in signature.static_nums:
+            yield i, list(itertools.islice(rows, tree.structure(x).num_leaves))
+
+
+def _contents(x):
+    """Return all objects that a tree is made of, and those that are attributes of its nodes."""
+    found: list[Any] = []
+
+    def note(node):
+        found.append(node)
+        attributes = getattr(node, "__dict__", None)
+        if type(attributes) is dict and not isinstance(node, Array):
+            found.extend([y for pair in attributes.items() for y in pair])
+        elif isinstance(node, dict):
+            found.extend(node)
+        return False
+
+    tree.flatten(x, is_leaf=note)
+    return found
+
+
+def _twice_error(name, x, *shardings):
+    one, other = [getattr(s, "spec", s) for s in shardings]
+    return errors.user_error(
+        ValueError,
+        f"jit({name}) in_shardings: one array, {x.dtype}{list(x.shape)}, is in two places of the "
+        f"arguments, and is to be laid out as {one} and as {other}.",
+        fix="pass a copy of it in one place, `jnp.copy(x)`.",
+        anchor="devices",
+    )
+
+
+def _change_error(name, i):
+    return errors.user_error(
+        NotImplementedError,
+        f"jit({name}) in_shardings: the function changes argument {i}, and here, where no call of "
+        f"`jit` begins, it is given a copy whose arrays are laid out: the change would be lost.",
+        fix="return what changes, or leave `in_shardings` to the outermost jitted function.",
+        anchor="devices",
+    )
 
 
 def _shared(placement):

@@ -11,6 +11,7 @@ from collections.abc import Container
 from typing import Any, NamedTuple
 
 from evertrace._src import dtypes, interrupts
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.jaxpr import eval_jaxpr
@@ -137,29 +138,36 @@ class Variant(_VariantBase):
         slots = self.host.run([values[i] for i in self.leaves])
         return None if slots is None else (values, slots)
 
-    def run(self, found, inline=False):
+    def run(self, found, inline=False, moved=None):
         """Run for a call that `match` has accepted; returns the user's result.
+
+        Args:
+          found: what `match` has found.
+          inline: whether a trace takes the equations of the program rather than a call of it.
+          moved: id of an array -> what stands in its place, or None.
 
         Raises:
           Redrawn: the call is another variant's; nothing has changed.
         """
         values, slots = found
+        if moved:
+            values, slots = [[_moved(x, moved) for x in xs] for xs in (values, slots)]
         if not self.host.late_names:
-            return self._run_drawn(values, slots, inline)
+            return self._run_drawn(values, slots, inline, moved)
         with self.host.all_or_nothing(slots) if self.careful else contextlib.nullcontext():
             self.host.run_late(slots)
-            return self._run_drawn(values, slots, inline)
+            return self._run_drawn(values, slots, inline, moved)
 
-    def _run_drawn(self, values, slots, inline):
+    def _run_drawn(self, values, slots, inline, moved):
         made, done = {}, 0
         if self.recorded.number is None:
-            outs = self._compute(values, slots, inline)
+            outs = self._compute(values, slots, inline, moved)
         else:
             with (
                 callbacks.in_call(self.recorded.number, values, slots, made) as progress,
                 pending.unchanged(self.writes, values, self.name),
             ):
-                outs = self._compute(values, slots, inline)
+                outs = self._compute(values, slots, inline, moved)
             done = progress.effects
         if self.plain:
             return outs[self.result.position]
@@ -177,8 +185,10 @@ class Variant(_VariantBase):
             effect.run(kitchen)
         return result
 
-    def _compute(self, values, slots, inline):
+    def _compute(self, values, slots, inline, moved):
         inputs = [values[g] if type(g) is int else slots[g[1]] for g in self.gathers]
+        if moved:
+            inputs = [moved.get(id(x), x) for x in inputs]
         inputs = [*self.consts, *inputs] if self.consts else inputs
         if state.trace is EVAL:
             return self.program.run(inputs)
@@ -192,3 +202,8 @@ class Variant(_VariantBase):
         if inline:
             return eval_jaxpr(self.closed.jaxpr, (), *operands)
         return jit_p.bind(*operands, jaxpr=self.closed, name=self.name)
+
+
+def _moved(x, moved):
+    """Return what stands in the place of an array; NumPy's may be written to, and stay."""
+    return moved.get(id(x), x) if isinstance(x, Array) else x

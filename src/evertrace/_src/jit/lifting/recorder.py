@@ -74,9 +74,11 @@ class Recorder:
       callbacks: what the program calls back.
       rules: whether the program holds custom rules of the user's.
       lifter: the trace's `Lifter`.
+      moved: id of an array that arguments hold -> it, laid out as `in_shardings` say.
     """
 
     lifter: Any
+    moved: Any = types.MappingProxyType({})
 
     def __init__(self, root, name):
         self.root, self.name = root, name
@@ -166,6 +168,8 @@ class Recorder:
         array = self.inputs.settled(tracer)
         for found in self.identity.known.values():
             if type(found.obj) is Array and (found.lifted is tracer or found.obj is array):
+                if id(found.obj) in self.moved:  # there by each call, whatever it is given
+                    return getattr(self.moved[id(found.obj)], "_sharding", None), True
                 name, sharding = f"{found.node.name}.sharding", found.obj.sharding
                 self.graph.node(found.node, "attribute", "sharding", name, "equal", sharding)
                 return getattr(found.obj, "_sharding", None), True
