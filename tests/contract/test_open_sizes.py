@@ -37,7 +37,7 @@ def assert_same(got, want):
 
 SEES_SIZES = {"permutation", "associative_scan"}  # they turn as often as a size says
 FAILS = {"top_k", "split"}  # for sizes of 1, or that are odd
-ASKS = {"slice_step", "cholesky_batch"}  # one question more, of which there are two answers
+ASKS = {"slice_step"}  # one question more, of which there are two answers
 
 ALL = FUNCTIONS | {name: f for name, (f, _) in UNDECIDED.items()}
 
@@ -88,6 +88,18 @@ def test_a_training_step_is_traced_for_all_batch_sizes():
 
     w = {"a": rows(4, 8), "b": rows(8, 2)}
     assert count(step, [(w, rows(n), rows(n, 2)) for n in (2, 3, 5, 8, 13, 21)]) == 3
+
+
+BESIDE = {  # an array of size 3 or 4 beside one of another rank, whose first size is open
+    "add": lambda x: x + jnp.ones(4),
+    "array_equal": lambda x: jnp.array_equal(x, jnp.ones(3)),
+    "average": lambda x: jnp.average(x, axis=1, weights=jnp.arange(4.0)),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_shapes_of_different_ranks_ask_nothing_of_sizes(name):
+    assert count(BESIDE[name], [(rows(n),) for n in (5, 6, 7, 3, 4, 8)]) == 3
 
 
 def test_sizes_that_were_equal_in_all_calls_must_be_equal():

@@ -22,6 +22,11 @@ def is_dim(x) -> bool:
     return type(x) is Dim
 
 
+def is_same_shape(a, b) -> bool:
+    """Whether two shapes are one; nothing is asked of sizes where ranks differ, as tuples do."""
+    return len(a) == len(b) and a == b
+
+
 def most_of(x) -> float:
     """Return an upper bound of a size."""
     return x.scope.bounds(x)[1] if type(x) is Dim else x

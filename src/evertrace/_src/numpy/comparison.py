@@ -94,7 +94,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
       Array(False, dtype=bool)
     """
     x, y = promote_dtypes("array_equal", creation.asarray(a1), creation.asarray(a2))
-    if x.aval.shape != y.aval.shape:
+    if not dims.is_same_shape(x.aval.shape, y.aval.shape):
         return creation.asarray(False)
     equal = ufuncs.equal(x, y)
     if equal_nan and dtypes.issubdtype(x.aval.dtype, np.inexact):

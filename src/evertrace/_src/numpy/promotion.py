@@ -25,6 +25,7 @@ from evertrace._src.arrays.interop import as_operand, not_an_array_error
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.core.tracer import EVAL, Tracer, state
+from evertrace._src.dims import is_same_shape
 from evertrace._src.ops.builders import broadcast_error
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import broadcast_in_dim_p
@@ -202,7 +203,7 @@ def _step(key, target, shape, fills=False):
         return _literal_step(dtype, weak)
     dtype, weak = (key.dtype, key.weak_type) if target is None else target
     converts = dtype != key.dtype
-    if shape is None or key.shape == shape or (not key.shape and not fills):
+    if shape is None or is_same_shape(key.shape, shape) or (not key.shape and not fills):
         return functools.partial(convert, dtype=dtype, weak_type=weak) if converts else None
     params = {
         "shape": shape,

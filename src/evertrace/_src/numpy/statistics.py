@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike, Axis, DTypeLike
 from evertrace._src.numpy import creation, elementary, indexing, reductions, ufuncs
@@ -94,11 +94,11 @@ def average(
 
 def align_weights(name, x, w, axis):
     """Return weights that broadcast against `x`."""
-    if w.aval.shape == x.aval.shape:
+    if dims.is_same_shape(w.aval.shape, x.aval.shape):
         return w
     axes = canonical_axes(name, axis, x.aval.ndim)
     sizes = tuple(x.aval.shape[i] for i in axes)
-    if axis is None or w.aval.shape != sizes:
+    if axis is None or not dims.is_same_shape(w.aval.shape, sizes):
         raise errors.user_error(
             errors.ShapeError,
             f"{name}: weights of shape {w.aval.shape} fit neither the array of shape "
