@@ -5,6 +5,7 @@ Each case is run as it is and jitted, and says what plain Python would give.
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 import evertrace as ev
@@ -330,3 +331,73 @@ def test_functions_of_trees():
     assert ev.tree.leaves([holds_none]) == [holds_none]
     with ev.strict():
         assert ev.tree.leaves([state]) == [state]
+
+
+def double(state):
+    return State(state.x * 2, state.n, state.tag)
+
+
+def test_eval_shape_takes_and_returns_objects():
+    shapes = ev.eval_shape(double, State(X, 3))
+    assert (type(shapes), shapes.n, shapes.tag) == (State, 3, "a")
+    assert shapes.x == ev.ShapeDtypeStruct((3,), "float32")
+    assert ev.eval_shape(double, shapes).x == shapes.x  # what it returns, it takes
+    assert ev.eval_shape(lambda model: model(X), Affine(shapes.x, 1.0)) == shapes.x
+
+
+def test_eval_shape_changes_no_object():
+    def grow(state):
+        state.x = jnp.stack([state.x, state.x])
+        return state.x
+
+    state = State(X)
+    assert ev.eval_shape(grow, state).shape == (2, 3)
+    assert state.x.shape == (3,)
+
+
+def test_the_jaxpr_of_objects_has_their_arrays():
+    assert str(ev.make_jaxpr(double)(State(X, 3))) == str(ev.make_jaxpr(lambda x: x * 2)(X))
+    _, shapes = ev.make_jaxpr(double, return_shape=True)(State(X, 3))
+    assert (shapes.n, shapes.x.shape) == (3, (3,))
+    static = ev.make_jaxpr(lambda x, state: x * state.n, static_argnums=1)(X, State(X, 3))
+    assert len(static.jaxpr.invars) == 1
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ev.jit], ids=["plain", "jit"])
+def test_checkpoint_takes_and_returns_objects(wrap):
+    def loss(model):
+        return ev.checkpoint(double)(State(model.w * model.b, 3)).x.sum()
+
+    got = wrap(ev.grad(loss))(Affine(X, jnp.float32(2)))
+    assert got.w.tolist() == [4, 4, 4]
+    assert float(got.b) == 6
+    assert ev.checkpoint(double)(State(X, 3)).shown() == [[0, 2, 4], 3, "a"]
+
+
+def test_checkpoint_loses_no_change():
+    def grow(state):
+        state.x = state.x + 1
+        return state.x
+
+    text = r"^checkpoint\(grow\): the function changes State.x of an object that was made for this"
+    with pytest.raises(TypeError, match=text):
+        ev.checkpoint(grow)(State(X))
+
+
+def test_device_put_moves_what_objects_hold():
+    device = ev.devices()[0]
+    moved = ev.device_put({"state": State(np.arange(3.0, dtype="float32"), 3)}, device)["state"]
+    assert moved.shown() == [[0, 1, 2], 3, "a"]
+    assert moved.x.sharding.device_set == {device}
+
+
+def test_jaxs_rules_refuse_objects():
+    with ev.strict():
+        for call in (
+            lambda: ev.eval_shape(double, State(X)),
+            lambda: ev.make_jaxpr(double)(State(X)),
+            lambda: ev.checkpoint(double)(State(X)),
+            lambda: ev.device_put(State(X)),
+        ):
+            with pytest.raises(TypeError, match=r"State.* is not an array"):
+                call()

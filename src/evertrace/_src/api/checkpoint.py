@@ -20,16 +20,34 @@ from evertrace._src.control.policies import name_p
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.jit.observe import stateful
-from evertrace._src.signatures import signature_of
+from evertrace._src.jit.opened import keeping, opened
+from evertrace._src.signatures import signature_of, wraps
 from evertrace._src.support import set_module
 from evertrace._src.transforms.linearize import linearize_jaxpr
+
+_STATICS = ("static_argnums", "static_argnames")
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def checkpoint(fun: Callable[P, R], **options: Any) -> Callable[P, R]:
-    return stateful(traced_checkpoint(fun, **options))
+    has_statics = any(options.get(name) not in (None, ()) for name in _STATICS)
+
+    @wraps(fun)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        made = () if has_statics else (args, kwargs)
+        return opened(keeping(f"checkpoint({name_of(fun)})", fun, made)(*args, **kwargs))
+
+    staged = traced_checkpoint(run, **options)
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not has_statics:  # else objects may be static
+            args, kwargs = opened((args, kwargs))
+        return staged(*args, **kwargs)
+
+    return stateful(call)
 
 
 functools.update_wrapper(checkpoint, traced_checkpoint)

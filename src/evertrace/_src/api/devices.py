@@ -14,6 +14,7 @@ from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import placing, runtime
 from evertrace._src.jit import stores
+from evertrace._src.jit.opened import opened
 from evertrace._src.ops.sharding_constraint import first_device, lay_out
 from evertrace._src.support import set_module
 
@@ -163,7 +164,7 @@ def device_put(
       True
     """
     del src, may_alias
-    leaves, treedef = tree.flatten(x)
+    leaves, treedef = tree.flatten(opened(x))
     targets = tree.flatten_axes("device_put device", treedef, device)
     with transfers.explicit():
         moved = [_put_leaf(leaf, t, donate) for leaf, t in zip(leaves, targets, strict=True)]

@@ -21,6 +21,7 @@ from evertrace._src.jit.declared import declared
 from evertrace._src.jit.dispatch import make_jit
 from evertrace._src.jit.lifting.code import is_written_for_jax
 from evertrace._src.jit.observe import preserved
+from evertrace._src.jit.opened import opened
 from evertrace._src.jit.signature import Signature
 from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name, wraps
@@ -253,13 +254,17 @@ def make_jaxpr(
     nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     signature = Signature(fun, nums or None, None, None, None)
 
+    @wraps(fun)
+    def opening(*args, **kwargs):
+        return opened(fun(*args, **kwargs))
+
     @shortened
     @wraps(fun)
     def make_jaxpr_fun(*args, **kwargs):
-        call = signature.flatten(args, kwargs)
+        call = _taken_apart(signature, args, kwargs)
         outside = AxisScope(state.trace, axis_env) if axis_env else state.trace
         with set_trace(outside), _kept(fun, args, kwargs):
-            captured = capture(fun, signature, call, signature.avals(call, where), where)
+            captured = capture(opening, signature, call, signature.avals(call, where), where)
         closed = ClosedJaxpr(captured.jaxpr, captured.consts)
         if return_shape:
             return closed, _structs(captured)
@@ -297,7 +302,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     Args:
       fun: function of trees of arrays; it is traced, nothing is computed. `ShapeDtypeStruct`s that
         it returns count as arrays.
-      *args: arrays, `ShapeDtypeStruct`s, or trees of them.
+      *args: arrays, `ShapeDtypeStruct`s, or trees of them; objects are nodes, and what they hold
+        is replaced likewise.
       **kwargs: likewise.
 
     Example:
@@ -306,16 +312,28 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     where = f"eval_shape({function_name(check_callable('eval_shape', fun))})"
     signature = Signature(fun, None, None, None, None)
-    call = signature.flatten(args, kwargs)
+    call = _taken_apart(signature, args, kwargs)
     with _kept(fun, args, kwargs):
         captured = capture(
-            lambda *args, **kwargs: tree.map(_standing_for, fun(*args, **kwargs)),
+            lambda *args, **kwargs: opened(tree.map(_standing_for, _opened(fun(*args, **kwargs)))),
             signature,
             call,
             signature.avals(call, where),
             where,
         )
     return _structs(captured)
+
+
+def _opened(value):
+    """Return a tree with nodes for objects, of which `ShapeDtypeStruct`s are leaves, too."""
+    return opened(value, (ShapeDtypeStruct,))
+
+
+def _taken_apart(signature, args, kwargs):
+    """Take a call apart whose traced arguments may be objects; returns a `FlatCall`."""
+    call = signature.flatten(args, kwargs)
+    leaves, treedef = tree.flatten(_opened(tree.unflatten(call.treedef, call.leaves)))
+    return call._replace(leaves=leaves, treedef=treedef)
 
 
 def _standing_for(x):

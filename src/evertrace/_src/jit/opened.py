@@ -6,7 +6,7 @@ template of all the rest. To build the treedef again makes new objects of the sa
 running `__init__`. So whoever flattens the opened tree of what comes in, and of what the user's
 function returns, needs to know nothing of objects.
 
-Python's numbers in an object stay as they are unless `numbers` says that they are leaves: what a
+Python's numbers in an object stay as they are unless `kinds` says that they are leaves: what a
 loop changes from turn to turn cannot stay a number.
 
 An object that a loop's body returns itself is another matter: it is changed in place, like one that
@@ -82,14 +82,14 @@ class Opened:
 
     Args:
       x: the object.
-      numbers: whether its Python numbers are leaves.
+      kinds: types of what is a leaf besides arrays, such as those of Python's numbers.
     """
 
     __slots__ = ("leaves", "template")
 
-    def __init__(self, x: Any, numbers: bool = False):
+    def __init__(self, x: Any, kinds: tuple[type, ...] = ()):
         self.leaves: list[Any] = []
-        copier = Copier(functools.partial(self._leaf, numbers), lambda view: None)
+        copier = Copier(functools.partial(self._leaf, kinds), lambda view: None)
         self.template = Template(copier.copy(x))
 
     def leaves_of(self, other: Any) -> list[Any]:
@@ -108,8 +108,8 @@ class Opened:
         made.leaves, made.template = self.leaves_of(other), self.template
         return made
 
-    def _leaf(self, numbers: bool, x: Any) -> Leaf | None:
-        if not (is_array(x) or (numbers and type(x) in _NUMBERS)):
+    def _leaf(self, kinds: tuple[type, ...], x: Any) -> Leaf | None:
+        if not (is_array(x) or type(x) in kinds):
             return None
         self.leaves.append(x)
         return Leaf(len(self.leaves) - 1)
@@ -206,9 +206,9 @@ def has_objects(value: Any) -> bool:
     return not config.current().strict and any(map(is_node, tree.leaves(value)))
 
 
-def opened(value: Any, numbers: bool = False) -> Any:
+def opened(value: Any, kinds: tuple[type, ...] = ()) -> Any:
     """Return the tree with an `Opened` node in the place of each plain object."""
-    return _replaced(value, lambda x: Opened(x, numbers))
+    return _replaced(value, lambda x: Opened(x, kinds))
 
 
 def held(value: Any) -> Any:
@@ -218,7 +218,7 @@ def held(value: Any) -> Any:
 
 def opened_with_numbers(value: Any) -> Any:
     """Return the tree with nodes for objects, whose Python numbers are leaves."""
-    return opened(value, numbers=True)
+    return opened(value, _NUMBERS)
 
 
 OBJECT_NODES = (held, opened, opened_with_numbers)
