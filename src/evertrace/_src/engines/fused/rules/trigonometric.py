@@ -8,6 +8,7 @@ of 2 / pi that count (M. Payne and R. Hanek, Radian reduction for trigonometric 
 import itertools
 import math
 
+from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused.rules import doubles
 from evertrace._src.engines.fused.rules.doubles import PARTS
 from evertrace._src.engines.fused.rules.elementwise import elementwise, is_float
@@ -254,6 +255,8 @@ _LOG2 = (
 @elementwise(ops.pow_p, dtypes="f", is_dear=True)
 def _pow(k, eqn, x, y):
     f, exponent = Arithmetic(k, x.type), eqn.invars[1].aval.dtype
+    if type(eqn.invars[1]) is Literal and abs(eqn.invars[1].val) in (0.5, 1.5):
+        return _power_of_halves(k, f, x, float(eqn.invars[1].val))
     if not is_float(exponent):
         y = k.cast("sitofp" if exponent.kind == "i" else "uitofp", y, x.type)
     base = f.magnitude(x)
@@ -266,6 +269,18 @@ def _pow(k, eqn, x, y):
     value = k.choose(edge, k.choose(goes_up, f.number(math.inf), f.number(0)), value)
     value = k.choose(k.compare("uno", x, y), f.number(math.nan), value)
     return _with_special_powers(k, f, (x, y), value)
+
+
+def _power_of_halves(k, f, x, y):
+    """Return the power of 0.5, 1.5 or what these are below 0, by a root; of -0.0 as of 0."""
+    positive = f.add(x, 0)
+    value = k.call("sqrt", positive, cost=8.0)
+    if y < 0:
+        value = k.binary("fdiv", f.number(1), value, 8.0)
+    if abs(y) > 1:
+        value = k.binary("fmul" if y > 0 else "fdiv", value, positive, 1.0 if y > 0 else 8.0)
+    is_lowest = k.compare("oeq", x, f.number(-math.inf))
+    return k.choose(is_lowest, f.number(math.inf if y > 0 else 0), value)
 
 
 def _power_of(k, base, y):

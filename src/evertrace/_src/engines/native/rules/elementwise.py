@@ -32,20 +32,25 @@ direct(ops.round_p, lambda params: int(params["rounding_method"]))
 @emission.define(ops.pow_p)
 def _pow(e, eqn, xs):
     out, exponent = kind_of(eqn.outvars[0].aval), eqn.invars[1]
-    if type(exponent) is Literal and out[0] in _ROOTED and abs(exponent.val) == 0.5:
-        root = _square_root(e, xs[0], out)
-        return root if exponent.val > 0 else e.loop("div", (e.scalar(1, out[0]), root), out)
+    if type(exponent) is Literal and out[0] in _ROOTED and abs(exponent.val) in (0.5, 1.5):
+        return _power_of_halves(e, xs[0], exponent.val, out)
     return e.loop("pow", (xs[0], e.convert(xs[1], out[0])), out)
 
 
 _ROOTED = (CODES["float32"], CODES["float64"])
 
 
-def _square_root(e, x, out):
-    """Take the power of 0.5, which is the root but of -0.0, of which it is 0, and of -inf: inf."""
-    root = e.loop("sqrt", (e.loop("add", (x, e.scalar(0, out[0])), out),), out)
+def _power_of_halves(e, x, y, out):
+    """Take the power of 0.5, 1.5 or what these are below 0, by a root; of -0.0 it is that of 0."""
+    positive = e.loop("add", (x, e.scalar(0, out[0])), out)
+    value = e.loop("sqrt", (positive,), out)
+    if y < 0:
+        value = e.loop("div", (e.scalar(1, out[0]), value), out)
+    if abs(y) > 1:
+        value = e.loop("mul" if y > 0 else "div", (value, positive), out)
     is_lowest = e.loop("eq", (x, e.scalar(-np.inf, out[0])), (CODES["bool"], out[1]))
-    return e.loop("select_n", (is_lowest, root, e.scalar(np.inf, out[0])), out)
+    of_lowest = e.scalar(np.inf if y > 0 else 0, out[0])
+    return e.loop("select_n", (is_lowest, value, of_lowest), out)
 
 
 @emission.define(ops.integer_pow_p)
