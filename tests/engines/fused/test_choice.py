@@ -16,6 +16,7 @@ from tests.engines.fused.programs import (
     escapes,
     layer_norm,
 )
+from tests.support.runtime import jaxpr_of
 
 
 def kernels(fun, *args, fuses):
@@ -54,6 +55,18 @@ def test_kernels_in_turns_of_a_loop_count():
     assert "operations are compiled together: " in made.why
     assert "scan (scatter-add is in its turns)" in made.why
     assert made.tape is not None
+
+
+@pytest.mark.parametrize(("turns", "functions"), [(2, 0), (200, 1)])
+def test_what_turns_often_pays_for_a_kernel_that_gains_little_in_a_turn(turns, functions):
+    scale, bias = drawn(64), drawn(64)
+
+    def program(x):
+        return ev.lax.map(lambda rows: jnp.sort(layer_norm(rows, scale, bias)), x)
+
+    jaxpr, _ = jaxpr_of(program, jnp.asarray(drawn((turns, 60, 64))))
+    made = compile_jaxpr(jaxpr, True, (), AUTO)
+    assert made.why.count("operations are compiled together: ") == functions
 
 
 def test_one_operation_alone_stays_on_the_tape():

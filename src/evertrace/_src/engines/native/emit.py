@@ -116,14 +116,15 @@ class Emitter:
       xla_cost: the same of XLA's code for it, without what a call takes.
       xla_kernels: how many functions XLA makes of it at least, besides fused loops.
       compilation: an estimate of what XLA takes to compile it, in nanoseconds.
-      divide: from a jaxpr, what takes the place of its equations, kernels of the fused engine among
-        them, its outputs and what is left of them; None if nothing is fused.
+      divide: from a jaxpr, and how often it runs, what takes the place of its equations, kernels of
+        the fused engine among them, its outputs and what is left; None if nothing is fused.
+      runs: how often a call of the program runs what is written, as an estimate.
       fused: those kernels, see `fused.groups.Fused`.
       left: what is no part of one: how many operations, by (name, reason).
     """
 
-    def __init__(self, divide=None):
-        self.divide, self.fused, self.left = divide, [], Counter()
+    def __init__(self, divide=None, runs=1):
+        self.divide, self.runs, self.fused, self.left = divide, runs, [], Counter()
         self.values, self.code, self.constants = [], [], []
         self.cost = self.xla_cost = self.compilation = self.loop_cost = 0.0
         self.xla_kernels = 0
@@ -263,6 +264,10 @@ class Emitter:
 
     # ------------------------------------------------------------ programs
 
+    def runs_of(self, turns):
+        """Return how often the body of a loop runs in a call, for `divide`; no one else asks."""
+        return 1 if self.divide is None else self.runs * (turns or 1)
+
     def inline(self, jaxpr, xs):
         """Write the equations of a jaxpr without constvars; returns the values of its outputs."""
         if jaxpr.effects:
@@ -272,7 +277,7 @@ class Emitter:
         env = dict(zip(map(id, jaxpr.invars), xs, strict=True))
         eqns, outvars = jaxpr.eqns, jaxpr.outvars
         if self.divide is not None:
-            eqns, outvars, left = self.divide(jaxpr)
+            eqns, outvars, left = self.divide(jaxpr, self.runs)
             self.left.update(left)
         self.write(eqns, env)
         literal = self.literal

@@ -71,13 +71,16 @@ def _divider(fuses):
     if not fuses:
         return None
     groups = _groups()
-    if fuses == AUTO:
-        is_worth = groups.of_gain(
-            tape_cost, costs.FUSED_GAIN, costs.FUSED_NS_TO_COMPILE / costs.CALLS
-        )
-    else:
-        is_worth = groups.of_several(fuses)
-    return functools.partial(groups.divided, is_worth=is_worth)
+
+    def divide(jaxpr, runs):
+        if fuses == AUTO:
+            least = costs.FUSED_NS_TO_COMPILE / costs.CALLS
+            is_worth = groups.of_gain(tape_cost, costs.FUSED_GAIN, least / runs)
+        else:
+            is_worth = groups.of_several(fuses)
+        return groups.divided(jaxpr, is_worth)
+
+    return divide
 
 
 def compile_jaxpr(jaxpr, is_wanted=False, donated=(), fuses=0):

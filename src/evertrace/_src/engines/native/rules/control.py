@@ -118,7 +118,7 @@ class Body(NamedTuple):
     left: dict[tuple[str, str], int]
 
 
-def body(jaxpr, inputs, outputs, carried=(), divide=None):
+def body(jaxpr, inputs, outputs, carried=(), divide=None, runs=1):
     """Return the `Body` of a jaxpr, whose inputs and outputs come in a given order.
 
     Args:
@@ -127,11 +127,12 @@ def body(jaxpr, inputs, outputs, carried=(), divide=None):
       outputs: indices of those outputs that are wanted.
       carried: pairs of (input, output), as they are numbered then, that may share memory.
       divide: see `Emitter`.
+      runs: likewise.
     """
-    key = ("native", divide, tuple(inputs), tuple(outputs), tuple(carried))
+    key = ("native", divide, runs, tuple(inputs), tuple(outputs), tuple(carried))
     found = jaxpr.cache.get(key)
     if found is None:
-        e = Emitter(divide)
+        e = Emitter(divide, runs)
         values = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
         outs = e.inline(jaxpr, values)
         tape = e.tape([values[i] for i in inputs], [outs[i] for i in outputs], carried)
@@ -166,7 +167,8 @@ _WRITTEN_OUT = (LOOP, SPREAD, ALIAS, COPY, SLICE, GATHER, REDUCE, MATMUL)
 @emission.define(cond_p)
 def _cond(e, eqn, xs):
     branches = [b.jaxpr for b in eqn.params["branches"]]
-    made = [body(j, range(len(xs) - 1), range(len(eqn.outvars)), divide=e.divide) for j in branches]
+    order, wanted = range(len(xs) - 1), range(len(eqn.outvars))
+    made = [body(j, order, wanted, (), e.divide, e.runs_of(1 / len(branches))) for j in branches]
     outs = [e.new(memory_of(v.aval)) for v in eqn.outvars]
     e.add(COND, tuple(outs), xs, "", (), tuple(b.tape for b in made))
     compilation = sum(b.compilation for b in made)
@@ -196,7 +198,7 @@ def _scan(e, eqn, xs):
     kept = [*moving, *range(carries, len(eqn.outvars))]
     first = consts + len(fixed)
     pairs = [(first + i, i) for i in range(len(moving))]
-    turn = body(jaxpr, order, kept, pairs, e.divide)
+    turn = body(jaxpr, order, kept, pairs, e.divide, e.runs_of(p["length"]))
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in kept}
     numbers = (first, len(moving), p["length"], int(p["reverse"]))
     outs, ins = tuple(made[k] for k in kept), tuple(xs[i] for i in order)
@@ -238,17 +240,17 @@ def _while(e, eqn, xs):
     fixed = [k for k in range(len(carry)) if same[k]]
     moving = [k for k in range(len(carry)) if not same[k]]
     test_order = [*range(a), *[a + k for k in fixed], *[a + k for k in moving]]
-    asked = body(test, test_order, [0], divide=e.divide)
+    turns = _turns(test, turn, a, b)
+    asked = body(test, test_order, [0], (), e.divide, e.runs_of(turns))
     first = b + len(fixed)
     turn_order = [*range(b), *[b + k for k in fixed], *[b + k for k in moving]]
     pairs = [(first + i, i) for i in range(len(moving))]
-    turned = body(turn, turn_order, moving, pairs, e.divide)
+    turned = body(turn, turn_order, moving, pairs, e.divide, e.runs_of(turns))
     constant = [carry[k] for k in fixed]
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in moving}
     ins = [*test_consts, *constant, *turn_consts, *constant, *[carry[k] for k in moving]]
     numbers = (a + len(fixed), first)
     e.add(WHILE, tuple(made.values()), tuple(ins), "", numbers, (asked.tape, turned.tape))
-    turns = _turns(test, turn, a, b)
     compilation = asked.compilation + turned.compilation
     e.spend(turns * (asked.cost + turned.cost), turns * (asked.xla + turned.xla), compilation)
     _count(e, turns, asked, turned)
