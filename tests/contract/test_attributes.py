@@ -8,7 +8,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from tests.contract.compare import Record, X, case, raised
+from tests.contract.compare import Record, X, case, raised, refused
 
 pytestmark = pytest.mark.engine
 
@@ -583,3 +583,113 @@ def test_who_holds_the_dict_from_before_another_is_assigned_sees_what_was_change
     function.p, function.q = 0.5, 2
     FUNCTIONS.append(function)
     assert observe(ev.jit) == want
+
+
+# ------------------------------------------------------------------------ dicts that are shared
+
+
+class AttrDict(dict):
+    """A dict whose entries are its attributes."""
+
+    def __init__(self, **entries):
+        super().__init__(**entries)
+        self.__dict__ = self
+
+
+class Holder:
+    def __init__(self, namespace):
+        self.__dict__ = namespace
+
+
+class Items(list):
+    """A list with attributes."""
+
+
+@case(traces=2)
+def test_dict_that_is_its_own_attributes(jit):
+    s = AttrDict(k=1.0, n=0)
+
+    def step(x):
+        s["k"] += 1
+        s.n += 1
+        s.late = s["n"]
+        return x * s.k + len(s)
+
+    step = jit(step)
+    for s.k in (1.0, 2.0, 5.0):
+        yield step(X), s
+
+
+@case(traces=1)
+def test_new_dict_that_is_its_own_attributes(jit):
+    step = jit(lambda x, n: AttrDict(x=x, n=n))
+    for n in (1, 2):
+        made = step(X, n)
+        made.more = n
+        yield made, made["more"], made.__dict__ is made
+
+
+@case(traces=1)
+def test_new_objects_that_share_a_dict(jit):
+    def make(x, n):
+        held = {"v": x}
+        a, b, items = Holder(held), Holder(held), Items([x])
+        b.w, items.__dict__ = x * n, held
+        held["b"] = b
+        return a, items, held, b
+
+    make = jit(make)
+    for n in (1, 2):
+        a, items, held, b = make(X, n)
+        items.late = n
+        yield a, items, held, b, a.late, b.__dict__ is held, items.__dict__ is held
+
+
+@case(traces=1)
+def test_new_object_with_the_dict_of_another(jit):
+    s = Record(n=1, made=None)
+
+    def step(x):
+        made = Holder(s.__dict__)
+        made.n += 1
+        return made, x * s.n
+
+    step = jit(step)
+    for s.n in (1, 5):
+        made, y = step(X)
+        yield y, s.n, made.__dict__ is s.__dict__
+
+
+@case(at_most=3)
+def test_objects_that_share_a_dict(jit):
+    shared = {"n": 1}
+    objects = [Holder(shared), Holder(shared), Holder(shared)]
+
+    def step(x):
+        objects[0].n += 1
+        y = x * objects[1].n
+        objects[2].n *= 2
+        return y * objects[0].n
+
+    step = jit(step)
+    for shared["n"] in (1, 5, 2):
+        yield step(X), shared
+
+
+@refused(
+    ev.errors.OpaqueStateError,
+    r"Borg\.shared and self hold one dict, which the function has changed by the second[^$]*"
+    r"Fix: keep the shared state in one object or dict",
+)
+def test_dict_that_is_changed_by_one_name_and_then_found_by_another(jit):
+    class Borg:
+        shared = {}  # noqa: RUF012 - as users write it
+
+        def __init__(self):
+            self.__dict__ = self.shared
+
+        def step(self, x):
+            self.n = getattr(self, "n", 0) + 1
+            return x * Borg().n
+
+    jit(Borg().step)(X)

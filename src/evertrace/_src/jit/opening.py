@@ -328,7 +328,7 @@ def check_recipe(recipe):
         parts = recipe.items
     elif kind is recipes.NewDict and is_plain_kind and recipe.factory is None:
         parts = [x for pair in recipe.entries for x in pair]
-    elif kind is recipes.NewInstance:
+    elif kind is recipes.NewInstance and is_plain_kind:
         parts = [*recipe.attributes.values(), *recipe.args]
     elif kind is recipes.Constant and _is_plain(recipe.value):
         return

@@ -290,9 +290,23 @@ class Cook:
 
     def _with_namespace(self, recipe, value, where):
         namespace = instance_dict(value)
-        if namespace:
+        recipe.namespace = self._shared_namespace(recipe, value, where)
+        if namespace and recipe.namespace is None:
             recipe.namespace = {k: self.state(v, f"{where}.{k}") for k, v in namespace.items()}
         return recipe
+
+    def _shared_namespace(self, recipe, value, where):
+        """Return the recipe of an object's dict that is not its alone, or None."""
+        namespace = instance_dict(value)
+        if namespace is None:
+            return None
+        if namespace is value:  # `self.__dict__ = self`
+            return recipe
+        key, identity = id(namespace), self.recorder.identity
+        if any(key in of for of in (self._namespaces, self._new, identity.known, identity.origin)):
+            return self.state(namespace, f"{where}.__dict__")
+        self._namespaces[key] = recipe
+        return None
 
     def _write_dict(self, value, where, write):
         if id(value) in self._namespaces:
@@ -328,9 +342,10 @@ class Cook:
         recipe = self._note(value, NewInstance(type(value)))
         if base is not None:
             recipe.base, recipe.args = base, (Constant(base(value)),)
-        self._namespaces[id(instance_dict(value))] = recipe
+        recipe.namespace = self._shared_namespace(recipe, value, where)
         for name, x in _attributes(value).items():
-            recipe.attributes[name] = self.state(x, f"{where}.{name}")
+            if recipe.namespace is None or name in recipe.slots:
+                recipe.attributes[name] = self.state(x, f"{where}.{name}")
         return recipe
 
     def _write_exception(self, value, where):

@@ -50,6 +50,10 @@ class Entered:
         """Replace the contents."""
         raise NotImplementedError
 
+    def holder(self) -> Any:
+        """Return the dict that holds the contents, which another thing may have, too, or None."""
+        return None
+
     def name_of(self, key):
         """Return what people call one place in it."""
         return self.node.name
@@ -165,6 +169,10 @@ class InDict(Entered):
     def __init__(self, obj, node):
         self.namespace = instance_dict(obj)
         super().__init__(obj, node)
+
+    def holder(self):
+        """Return the dict."""
+        return self.namespace
 
     def is_replaced(self):
         """Whether another dict holds the attributes now: `__dict__` was assigned."""
@@ -386,6 +394,10 @@ class Entries(Container):
     __slots__ = ()
     name_of = _name_of_item
     _adding = frozenset({"[]=", "update", "|="})
+
+    def holder(self):
+        """Return the dict itself."""
+        return self.obj
 
     def nothing(self, last=()):
         """Return no entries."""

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from evertrace._src import errors
 from evertrace._src.jit.lifting.entered import Entered
 from evertrace._src.jit.lifting.graph import Graph
 from evertrace._src.jit.lifting.guards import Node
@@ -34,6 +35,9 @@ class Identity:
         self.origin: dict[int, Node] = {}
         self.entered: list[Entered] = []
         self.by_id: dict[int, Entered] = {}
+        self._holders: dict[
+            int, Entered
+        ] = {}  # by the id of a dict: what was taken over with it last
         self._keep: list[Any] = []
 
     def remember(self, value, lifted, node):
@@ -61,7 +65,18 @@ class Identity:
         self._keep.append(value)
 
     def enter(self, entered):
-        """Take a thing over."""
+        """Take a thing over.
+
+        Raises:
+          OpaqueStateError: what it holds is in a dict that another thing has, too, by which the
+            call has changed it before.
+        """
+        held = entered.holder()
+        if held is not None:
+            other = self._holders.get(id(held))
+            if other is not None and other.changed():
+                raise _shared_error(entered.node, other.node)
+            self._holders[id(held)] = entered
         self.entered.append(entered)
         self.by_id[id(entered.obj)] = entered
         return entered
@@ -86,5 +101,16 @@ class Identity:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        for kept in (self.known, self.origin, self.entered, self.by_id, self._keep):
+        parts = self.known, self.origin, self.entered, self.by_id, self._holders, self._keep
+        for kept in parts:
             kept.clear()
+
+
+def _shared_error(node, other):
+    return errors.user_error(
+        errors.OpaqueStateError,
+        f"jit: {node.name} and {other.name} hold one dict, which the function has changed by the "
+        "second before it comes to the first; a compiled program could miss that change.",
+        fix="keep the shared state in one object or dict, and read and write it there only.",
+        anchor="opaque-state",
+    )

@@ -189,7 +189,10 @@ class Objects:
         """Depend on the names of all attributes in an instance's dict, and on their order."""
         node = self.vars_node(entered)
         node.check = "keys"
-        node.want = dict, tuple([n for n in entered.entry if n not in entered.slots])
+        node.want = (
+            type(entered.namespace),
+            tuple([n for n in entered.entry if n not in entered.slots]),
+        )
         return node
 
     def close(self, deleted):

@@ -144,13 +144,25 @@ class NewTuple(New):
         return tuple(items) if self.kind is tuple else tuple.__new__(self.kind, items)
 
 
+def _give_namespace(made, namespace, kitchen):
+    """Give an object attributes, or another's dict for them."""
+    if isinstance(namespace, dict):
+        guards.namespace_of(made).update({k: v.make(kitchen) for k, v in namespace.items()})
+    else:
+        object.__setattr__(made, "__dict__", namespace.make(kitchen))
+
+
 class NewContainer(New):
-    """A list, set or deque, or an object of a subclass of one."""
+    """A list, set or deque, or an object of a subclass of one.
+
+    Attributes:
+      namespace: the recipes of its attributes, or that of the dict that holds them for others too.
+    """
 
     __slots__ = ("base", "extra", "items", "kind", "namespace")
 
     base: Any
-    namespace: dict[str, Any] | None
+    namespace: Any
 
     def __init__(self, kind, base, extra):
         self.kind, self.base, self.extra = kind, base, extra
@@ -164,9 +176,7 @@ class NewContainer(New):
         items = [x.make(kitchen) for x in self.items]
         (self.base.update if self.base is set else self.base.extend)(made, items)
         if self.namespace:
-            guards.namespace_of(made).update(
-                {k: v.make(kitchen) for k, v in self.namespace.items()}
-            )
+            _give_namespace(made, self.namespace, kitchen)
         return made
 
 
@@ -175,12 +185,13 @@ class NewDict(New):
 
     Attributes:
       factory: the recipe of a defaultdict's default factory, or None.
+      namespace: as of a `NewContainer`.
     """
 
     __slots__ = ("base", "entries", "factory", "kind", "namespace")
 
     factory: Any
-    namespace: dict[str, Any] | None
+    namespace: Any
 
     def __init__(self, kind, base):
         self.kind, self.base, self.factory = kind, base, None
@@ -195,9 +206,7 @@ class NewDict(New):
         for key, value in self.entries:
             values.dict_type(made).__setitem__(made, key.make(kitchen), value.make(kitchen))
         if self.namespace:
-            guards.namespace_of(made).update(
-                {k: v.make(kitchen) for k, v in self.namespace.items()}
-            )
+            _give_namespace(made, self.namespace, kitchen)
         return made
 
 
@@ -206,16 +215,17 @@ class NewInstance(New):
 
     Attributes:
       base: the type in C that makes it, of `args`: that of a number or text.
+      namespace: the recipe of the dict of its attributes where others have it, too, or None.
     """
 
-    __slots__ = ("args", "attributes", "base", "cls", "slots")
+    __slots__ = ("args", "attributes", "base", "cls", "namespace", "slots")
 
     args: tuple[Any, ...]
 
     def __init__(self, cls):
         self.cls, self.attributes, self.slots = cls, {}, slot_descriptors(cls)
         self.base: Any = object
-        self.args = ()
+        self.args, self.namespace = (), None
 
     def fresh(self, kitchen):
         """Make the object, then its attributes."""
@@ -227,6 +237,8 @@ class NewInstance(New):
         else:
             made = new_instance(self.cls)
         kitchen.made[self] = made
+        if self.namespace is not None:
+            _give_namespace(made, self.namespace, kitchen)
         namespace = instance_dict(made)
         for name, recipe in self.attributes.items():
             value = recipe.make(kitchen)
