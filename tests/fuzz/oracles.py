@@ -192,6 +192,26 @@ def _has_elements(x, *_, **__):
     return np.size(x) > 0
 
 
+def _has_floats(*args, **_):
+    return any(np.asarray(x).dtype.kind in "fc" for x in args)
+
+
+def _is_in_floats(*_, dtype=None, **__):
+    return dtype is None or np.dtype(dtype).kind in "fc"
+
+
+def _is_of_int(*_, ndim=2, **__):
+    return type(ndim) is int
+
+
+def _begins_with_number(*_, initial=0.0, **__):
+    return not np.isnan(initial)
+
+
+def _without_flag(leaves, *_, **__):
+    return leaves[:1]
+
+
 def _partition(leaves, a, kth, axis=-1, **_):
     """Return the kth elements, and those before and behind them in order."""
     (parted,) = leaves
@@ -235,6 +255,19 @@ ASKED_IF = {
         [f"scipy.fft.{name}" for name in ("dct", "idct", "dctn", "idctn")],
         (_has_no_infinity, "as transforms of Fourier"),
     ),
+    **dict.fromkeys(
+        [f"scipy.signal.{name}" for name in ("convolve", "convolve2d", "correlate", "correlate2d")],
+        (_has_floats, "of integers: floats"),
+    ),
+    **dict.fromkeys(
+        ["jnp.nanvar", "jnp.nanstd"],
+        (_is_in_floats, "in integers NumPy cuts the mean off; ours is that of floats, cut off"),
+    ),
+    **dict.fromkeys(
+        ["jnp.nanmin", "jnp.nanmax"],
+        (_begins_with_number, "an initial value is an element that is never left out"),
+    ),
+    "jnp.diag_indices": (_is_of_int, "a tuple times an array is an array to NumPy"),
     "scipy.signal.stft": (_has_elements, "SciPy's of nothing have the shape of what is given"),
     "scipy.special.poch": (_has_no_infinity, "SciPy's of infinities is NaN for most whole numbers"),
 }  # fmt: skip
@@ -245,6 +278,7 @@ COMPARED = {
     "jnp.argpartition": (_argpartition, "any order before and after the kth"),
     "jnp.polymul": (_same_degree, "leading zeros stay: shapes tell nothing of values"),
     "jnp.polydiv": (_same_degree, "as polymul"),
+    "scipy.linalg.cho_factor": (_without_flag, "which triangle it is, is said once for a batch"),
 }
 """What is compared of results that are not one, made of them and the arguments; and why."""
 
@@ -260,9 +294,6 @@ DIFFERENT = {
     ),
     "lax.max": ("jnp.ones((2, 3)), 0", "of two arrays; NumPy's of the elements of one"),
     "lax.min": ("jnp.ones((2, 3)), 0", "as lax.max"),
-    "scipy.signal.correlate": (
-        "jnp.full(1, 255, 'uint8'), jnp.full(1, 254, 'uint8')", "of integers: floats",
-    ),
     "jnp.intersect1d": (
         "jnp.ones(4), jnp.arange(4.0), True", "of elements said to be unique that are not",
     ),

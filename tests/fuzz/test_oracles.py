@@ -117,6 +117,33 @@ def test_what_was_found_is_mended(name):
     assert oracles.difference(program, found) is None
 
 
+FREEDOM = {
+    "an inverse of no inverse": ("ev.numpy.linalg.inv", ["jnp.arange(16.0).reshape(4, 4) - 2"]),
+    "factors of a batch": ("scipy.linalg.cho_factor", ["jnp.ones((1, 1, 1))"]),
+    "a filter of integers": ("scipy.signal.convolve", ["jnp.full(2, 255, 'uint8')"] * 2),
+    "a deviation in integers": (
+        "jnp.nanvar", ["jnp.arange(6) - 2"], ("dtype", "'int32'"),
+    ),
+    "a number that is an array": (
+        "jnp.diag_indices", ["2"], ("ndim", "jnp.array(1)"),
+    ),
+    "an initial value": ("jnp.nanmin", ["jnp.ones(2)"], ("initial", "np.nan")),
+}  # fmt: skip
+"""Calls whose results are others than NumPy's, as they may be."""
+
+
+@pytest.mark.parametrize("name", FREEDOM)
+def test_what_may_be_another_is_right(name):
+    target, args, *kwargs = FREEDOM[name]
+    program = calls.Program(target, tuple(args), tuple(kwargs))
+    assert verdicts.judged(program).kind == verdicts.RIGHT
+
+
+def test_inverses_that_are_one_are_compared():
+    program = calls.Program("ev.numpy.linalg.inv", ("jnp.eye(2)",))
+    assert verdicts.compared(program, 2 * jnp.eye(2)).kind == verdicts.UNLIKE
+
+
 COMPLEX = "jnp.array([0, 1, 2, -1, 1j, jnp.inf, jnp.nan, complex(0, jnp.nan)], complex)"
 ENGINES = {
     "1 to the power of NaN": ("lax.pow", ["jnp.ones(8, complex)", COMPLEX]),
