@@ -142,6 +142,13 @@ def test_variables_that_no_shape_tells_are_named_when_exported():
         exported(lambda x: x, "a*b, 4")
 
 
+def test_sizes_are_tried_that_are_not_negative():
+    program = exported(lambda x: x + 1, "b, 9 - b")
+    assert_same(program.call(jnp.zeros((4, 5))), jnp.ones((4, 5)))
+    with pytest.raises(ValueError, match=r"negative for all sizes tried.\n  at "):
+        exported(lambda x: x, "b - 2000, 4")
+
+
 def test_sizes_of_several_scopes_are_refused():
     (b,), (c,) = export.symbolic_shape("b"), export.symbolic_shape("c")
     with pytest.raises(

@@ -8,6 +8,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, random
+from evertrace.experimental import pallas
 from evertrace.export import symbolic_shape
 from evertrace.scipy import linalg, special
 
@@ -115,6 +116,12 @@ def test_arrays_that_are_too_large_for_all_sizes_are_refused(text):
         ev.core.ShapedArray(symbolic_shape(text), "float32")
 
 
+@pytest.mark.parametrize("text", ["-a", "2 - 2*a - 1", "a - a - 3", "min(a, -1)"])
+def test_arrays_of_negative_sizes_are_refused(text):
+    with pytest.raises(ValueError, match=r"ShapedArray: no array has a negative size, .*\n  at "):
+        ev.core.ShapedArray(symbolic_shape(text), "float32")
+
+
 def test_constraints_of_sizes_are_as_many_as_somebody_writes():
     with pytest.raises(ValueError, match="SymbolicScope: 10,000 constraints"):
         symbolic_shape("a", constraints=["a >= 1"] * 10_000)
@@ -202,3 +209,40 @@ def test_functions_that_wrap_themselves_have_no_signature():
     f.__wrapped__ = f
     assert repr(ev.jit(f)) == "<jitted function f>"
     assert float(ev.jit(f)(2.0)) == 2.0
+
+
+@pytest.mark.parametrize("grid", [10**10, (2**16, 2**15), (2**31, 0)])
+def test_grids_that_would_run_for_hours_are_refused(grid):
+    def copy(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    x = jnp.ones(4)
+    with pytest.raises(ValueError, match=r"pallas_call: a grid of .*; there may be 2,147,483,647"):
+        pallas.pallas_call(copy, grid=grid, out_shape=x)(x)
+
+
+def ring_of_names():
+    ring = {}
+    ring["x"] = ring
+    return ring
+
+
+@pytest.mark.parametrize("ring", [cyclic(), branching(), ring_of_names()])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, ring: x.all(out=ring), lambda x, ring: np.sum(x, ring), lambda x, ring: x[ring],
+        lambda x, ring: x.reshape(ring), lambda x, ring: x.__setitem__(0, ring),
+        lambda x, ring: np.concatenate([x, ring]), lambda x, ring: np.add(x, ring),
+    ],
+)  # fmt: skip
+def test_what_contains_itself_is_refused_where_arrays_stand_for_numpys(call, ring):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - each of NumPy's has its own
+        ev.jit(lambda x: call(x, ring))(np.ones(3))
+    assert not isinstance(caught.value, RecursionError)
+
+
+def test_what_contains_itself_is_printed_as_python_prints_it(capsys):
+    ring = cyclic()
+    ev.jit(lambda x: (print(ring), x)[1])(1.0)
+    assert capsys.readouterr().out == "[[[...]]]\n"

@@ -206,9 +206,11 @@ def _intern(cls, shape, dtype, weak_type):
     found = _interned.get(key)
     if found is not None:
         return found
+    if any(map(_is_negative, shape)):
+        raise _negative(cls, shape)
     size: Any = math.prod(shape)
     is_known = not dims.is_dim(size) or not size.scope.is_open
-    if is_known and dims.is_below(_MOST_BYTES, size * dtype.itemsize):
+    if is_known and dims.least_of(size) * dtype.itemsize > _MOST_BYTES:
         raise _too_large(shape, dtype)
     scope = next((n.scope for n in shape if dims.is_dim(n) and n.scope.is_open), None)
     self: Any = native.AvalBase.__new__(cls if scope is None else _OpenArray)
@@ -243,6 +245,20 @@ def no_sequence(what, text):
         TypeError,
         f"{what}: what is of rank 0, as {text}, has no items.",
         fix="use it as it is, or `jnp.atleast_1d(x)`; `x.shape` has its sizes.",
+        anchor="shape",
+    )
+
+
+def _is_negative(n):
+    """Whether a size is known to be less than 0; open ones would note that they are asked."""
+    return n < 0 if not dims.is_dim(n) else not n.scope.is_open and dims.most_of(n) < 0
+
+
+def _negative(cls, shape):
+    return errors.user_error(
+        ValueError,
+        f"{cls.__name__}: no array has a negative size, got shape {shape}.",
+        fix="pass sizes of 0 or more; symbolic ones may be clipped, as `max(b - 4, 0)`.",
         anchor="shape",
     )
 

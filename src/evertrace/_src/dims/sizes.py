@@ -27,6 +27,11 @@ def is_same_shape(a, b) -> bool:
     return len(a) == len(b) and a == b
 
 
+def least_of(x) -> float:
+    """Return a lower bound of a size."""
+    return x.scope.bounds(x)[0] if type(x) is Dim else x
+
+
 def most_of(x) -> float:
     """Return an upper bound of a size."""
     return x.scope.bounds(x)[1] if type(x) is Dim else x

@@ -172,11 +172,12 @@ def example_sizes(avals: Any, scope: Any) -> dict[str, int]:
     """Return values of the variables that the scope allows, or some that it does not if need be.
 
     Raises:
-      ValueError: the shapes of a call would not tell the values of all variables.
+      ValueError: the shapes of a call would not tell the values of all variables, or one of them
+        is negative for all that are tried.
     """
     wanted = [n for aval in avals for n in aval.shape]
     names = sorted(set().union(*map(variables, wanted)))
-    example = _allowed(names, scope)
+    example = _allowed(names, scope, [n for n in wanted if dims.is_dim(n)])
     given = [("", n if not dims.is_dim(n) else _evaluated(n, example)) for n in wanted]
     try:
         sizes_of(given, wanted)
@@ -189,12 +190,24 @@ def example_sizes(avals: Any, scope: Any) -> dict[str, int]:
     return example
 
 
-def _allowed(names, scope):
+def _allowed(names, scope, sizes):
+    """Return values that the scope allows, or, if none of those tried are, some for the sizes."""
+    found, negative = {}, None
     for trial in itertools.islice(itertools.product(_TRIED, repeat=len(names)), _MOST_TRIED):
         example = dict(zip(names, trial, strict=True))
-        if scope.broken(example) is None:
-            return example
-    return dict.fromkeys(names, _TRIED[0])
+        below = next((n for n in sizes if _evaluated(n, example) < 0), None)
+        if below is None:
+            found = found or example
+            if scope.broken(example) is None:
+                return example
+        elif negative is None:
+            negative = below
+    if names and not found:
+        raise _error(
+            f"export: the size {negative} of the arguments is negative for all sizes tried.",
+            "write it so that it is not, as `max(b - 4, 0)`, or give constraints of its variables.",
+        )
+    return found
 
 
 _TRIED: tuple[int, ...] = (8, 5, 2, 1, 16, 3, 4, 6, 12, 24, 32, 64, 10, 7, 100, 128, 256, 512, 1024)

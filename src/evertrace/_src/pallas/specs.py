@@ -1,6 +1,7 @@
 """How a kernel's arrays are cut into blocks: what users write."""
 
 import enum
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,6 +15,9 @@ public = set_module("evertrace.experimental.pallas")
 
 MOST_AXES = 32
 """Of a grid: each is a loop around the kernel, and its index an argument of all index maps."""
+
+MOST_STEPS = 2**31 - 1
+"""Of a grid, as indices are int32: more would run for hours, where nothing can interrupt them."""
 
 # ------------------------------------------------------------------------ dimensions of blocks
 
@@ -280,7 +284,16 @@ class GridSpec:
                 fix="put axes together into one, and divide its index in the index maps.",
                 anchor="kernel-grid",
             )
-        return tuple(int(size) for _, size in pairs), tuple(name for name, _ in pairs)
+        sizes = tuple(int(size) for _, size in pairs)
+        if max(math.prod(sizes), *sizes, 0) > MOST_STEPS:
+            raise errors.user_error(
+                ValueError,
+                f"pallas_call: a grid of {' x '.join(map(str, sizes))} steps; there may be "
+                f"{MOST_STEPS:,}.",
+                fix="take larger blocks, so that fewer steps do the same.",
+                anchor="kernel-grid",
+            )
+        return sizes, tuple(name for name, _ in pairs)
 
 
 @public

@@ -19,7 +19,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.operators import Operators
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting.host import SCALARS, is_computed
-from evertrace._src.jit.lifting.numpykind import is_stand_in, replaced, stand_ins
+from evertrace._src.jit.lifting.numpykind import is_stand_in, items_in, replaced
 
 WHOLE = True
 """Stands for the notes of an array that is copied back as a whole."""
@@ -151,9 +151,7 @@ def parts(index):
 
 def is_plain(value):
     """Whether a value, perhaps a list or tuple, holds nothing that has another value later on."""
-    if type(value) in (list, tuple):
-        return all(map(is_plain, value))
-    return not isinstance(value, Operators) and not any(True for _ in stand_ins(value))
+    return not any(isinstance(x, Operators) or is_stand_in(x) for x in items_in(value))
 
 
 def in_dtype(value, dtype):

@@ -43,6 +43,7 @@ from evertrace._src.jit.lifting.hostprogram import (
     value_of,
 )
 from evertrace._src.jit.lifting.hostsizes import expression_of
+from evertrace._src.jit.lifting.numpykind import replaced
 from evertrace._src.jit.lifting.values import ABSENT
 from evertrace._src.source import user_source
 
@@ -627,9 +628,7 @@ class Host(HostValue, expression.Sized):
 
 def _plainly(x):
     """Return an argument with the values of the numbers that it is or holds."""
-    if type(x) in (list, tuple):
-        return type(x)(map(_plainly, x))
-    return plain(x) if type(x) is Host else x
+    return replaced(x, lambda x: type(x) is Host, plain)
 
 
 NUMBERS = frozenset({Host, bool, int, float, complex})

@@ -27,6 +27,7 @@ from evertrace._src.jit.lifting.host import (
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.hostprogram import contents_of
+from evertrace._src.jit.lifting.numpykind import is_entered, items_in
 
 _SCALARS = (
     np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
@@ -136,13 +137,14 @@ class _Unknown(Exception):
     """That something among the arguments of a call is no constant and not computed."""
 
 
-def _with_holes(x, computed):
+def _with_holes(x, computed, within=()):
     """Return an argument with holes for what is computed, which is appended to a list."""
     if is_computed(x):
         computed.append(x)
         return _HOLE
-    if type(x) in (list, tuple):
-        return _Sequence(type(x), tuple([_with_holes(item, computed) for item in x]))
+    if type(x) in (list, tuple) and is_entered(x, within):
+        within = (*within, x)
+        return _Sequence(type(x), tuple([_with_holes(item, computed, within) for item in x]))
     if isinstance(x, _CONSTANTS):
         return x
     operand = as_operand(x)
@@ -153,7 +155,7 @@ def _with_holes(x, computed):
 
 
 def _holds_computed(x):
-    return any(map(_holds_computed, x)) if type(x) in (list, tuple) else is_computed(x)
+    return any(map(is_computed, items_in(x)))
 
 
 def _recording(fn):

@@ -26,7 +26,7 @@ from evertrace._src import config, errors, source, support, tree
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.host import SCALARS, Host, Late, is_plain, late_error
-from evertrace._src.jit.lifting.numpykind import is_host_array
+from evertrace._src.jit.lifting.numpykind import is_host_array, replaced
 from evertrace._src.jit.lifting.questions import same
 from evertrace._src.lazy import LazyModule
 
@@ -336,9 +336,7 @@ def effect(call):
 
 def _copied(x):
     """Return `x` with its containers copied: an effect shows them as they are now."""
-    if type(x) in (list, tuple):
-        return type(x)(map(_copied, x))
-    return {k: _copied(v) for k, v in x.items()} if type(x) is dict else x
+    return replaced(x, lambda x: False, None)
 
 
 def _standard_stream(name, method, *args):

@@ -44,33 +44,53 @@ def is_stand_in_of_integer(x):
     return is_stand_in(x) and is_integer(x) and getattr(x, "is_known", True)
 
 
+def is_entered(x, within):
+    """Whether `x` is a list, tuple or dict that is looked into, in these others.
+
+    One that contains itself, or is deeper than arrays go, is none: NumPy refuses it by itself.
+    """
+    is_container = type(x) in (list, tuple, dict) and len(within) < _MOST_LEVELS
+    return is_container and not any(x is other for other in within)
+
+
+_MOST_LEVELS = 64
+
+
+def items_in(x, within=()):
+    """Yield `x`, or what is in it if it is a list, tuple or dict, and in those in it."""
+    if is_entered(x, within):
+        for item in x.values() if type(x) is dict else x:
+            yield from items_in(item, (*within, x))
+    else:
+        yield x
+
+
 def stand_ins(x):
     """Yield the stand-ins in `x`, perhaps a list, tuple or dict."""
-    if type(x) in (list, tuple, dict):
-        for item in x.values() if type(x) is dict else x:
-            yield from stand_ins(item)
-    elif is_stand_in(x):
-        yield x
+    return filter(is_stand_in, items_in(x))
 
 
 def is_numpy_kind(x):
     """Whether no array of evertrace's is in `x`, perhaps a list, tuple or dict."""
-    if type(x) in (list, tuple, dict):
-        return all(map(is_numpy_kind, x.values() if type(x) is dict else x))
+    return all(map(_is_of_no_array, items_in(x)))
+
+
+def _is_of_no_array(x):
     return is_stand_in(x) or (
         not isinstance(x, Operators) and not hasattr(type(x), "__jax_array__")
     )
 
 
-def replaced(x: Any, applies, convert) -> Any:
+def replaced(x: Any, applies, convert, within=()) -> Any:
     """Return `x`, perhaps a container or a slice, with `convert` done to what it applies to."""
     kind = type(x)
     if kind is slice:
         return slice(*[replaced(end, applies, convert) for end in (x.start, x.stop, x.step)])
-    if kind is dict:
-        return {key: replaced(value, applies, convert) for key, value in x.items()}
-    if kind in (list, tuple):
-        return kind([replaced(item, applies, convert) for item in x])
+    if is_entered(x, within):
+        within = (*within, x)
+        if kind is dict:
+            return {key: replaced(value, applies, convert, within) for key, value in x.items()}
+        return kind([replaced(item, applies, convert, within) for item in x])
     return convert(x) if applies(x) else x
 
 
@@ -140,13 +160,15 @@ def _sample(x):
 
 def widened(x, dtype):
     """Return arguments with the arrays that a dtype can hold converted to it, others traced."""
-    if type(x) in (list, tuple):
-        return type(x)([widened(item, dtype) for item in x])
-    if type(x) is dict:
-        return {key: widened(item, dtype) for key, item in x.items()}
-    if is_host_array(x):
-        image = x.image()
-        return convert(image, dtype) if np.can_cast(image.dtype, dtype) else image
-    if isinstance(x, np.ndarray | np.generic) and np.can_cast(x.dtype, dtype):
-        return x.astype(dtype)
-    return x
+
+    def converted(x):
+        if is_host_array(x):
+            image = x.image()
+            return convert(image, dtype) if np.can_cast(image.dtype, dtype) else image
+        return x.astype(dtype) if np.can_cast(x.dtype, dtype) else x
+
+    return replaced(x, _is_of_numpy, converted)
+
+
+def _is_of_numpy(x):
+    return is_host_array(x) or isinstance(x, np.ndarray | np.generic)
