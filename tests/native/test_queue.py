@@ -16,7 +16,7 @@ from evertrace._src import errors, source
 from evertrace._src.arrays.array import from_host
 from evertrace._src.extension import native
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("needs_native")]
 
 SIZE = 50_000  # elements: a tape of it is long, whatever the machine
 
