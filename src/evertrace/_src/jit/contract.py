@@ -168,10 +168,9 @@ class ContractCalls:
         return record(call, self.name, expected, self.options.leaving(self.name))
 
     def _keep(self, variant):
-        kept = self.variants.all()
+        if len(self.variants) >= stores.MAX_VARIANTS:
+            self.variants.drop(min(self.variants.all(), key=lambda v: v.used))
         self.variants.add(variant)
-        if len(kept) >= stores.MAX_VARIANTS:
-            self.variants.drop(min(kept, key=lambda v: v.used))
 
     def _by_opening(self, call, key):
         """Make the variant of an open trace that fits a call; returns it and its match, or None."""

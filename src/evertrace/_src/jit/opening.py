@@ -10,8 +10,7 @@ that is recorded (`lifting.hostsizes`). What repeats effects, or whatever else i
 has no open trace, and is traced for each size as before.
 """
 
-import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from evertrace._src.core.tracer import Tracer
 from evertrace._src.dims.expression import variable
 from evertrace._src.dims.scope import OpenScope
 from evertrace._src.jit.lifting import hostsizes, recipes
-from evertrace._src.jit.lifting.guards import Guards
+from evertrace._src.jit.lifting.guards import OF_ANY_SIZE
 from evertrace._src.transforms.filling import Filling, NotOpenError
 
 TRACED_BEFORE = 2
@@ -83,7 +82,7 @@ class Openings:
         self.tried.clear()
 
 
-class Opening(NamedTuple):
+class Opening:
     """An open trace.
 
     Attributes:
@@ -92,22 +91,30 @@ class Opening(NamedTuple):
       templates: what was found out of its program, see `filling`.
     """
 
-    recorded: Any
-    scope: OpenScope
-    templates: dict[int, Any]
+    def __init__(self, recorded, scope):
+        self.recorded, self.scope, self.templates = recorded, scope, {}
+        guards = recorded.guards
+        self._open = [n for n in guards.nodes if _is_open(n)]
+        arguments = [n for n in guards.nodes if n.kind == "root" and n.check == "aval"]
+        looked_at = {n.index: n for n in (*self._open, *arguments)}
+        self._guards = guards.of_any_size(looked_at)
+        self._places = [
+            (i, [str_of(n) if dims.is_dim(n) else n for n in shape_wanted(node)])
+            for i, node in looked_at.items()
+        ]
 
     def sizes(self, roots):
         """Return the values of the variables for a call's roots, or None if it is not for them."""
-        shapes = self.recorded.guards.shapes(roots)
-        if shapes is None:
+        found = self._guards.match(roots)
+        if found is None:
             return None
         values: dict[str, int] = {}
-        for node, shape in shapes:
-            for n, size in zip(shape, shape_wanted(node), strict=True):
-                if not dims.is_dim(size):
+        for i, sizes in self._places:
+            for n, size in zip(found[i].shape, sizes, strict=True):
+                if type(size) is int:
                     if n != size:
                         return None
-                elif values.setdefault(str_of(size), n) != n:
+                elif values.setdefault(size, n) != n:
                     return None
         is_whole = len(values) == len(self.scope.hints)
         return values if is_whole and self.scope.fits(values) else None
@@ -124,18 +131,13 @@ class Opening(NamedTuple):
             if made is None:
                 raise NotOpenError("other answers")
             host = made.freeze(host.wanted)
+        guards = recorded.guards.wanting({n.index: _wanted(n, filling) for n in self._open})
         jaxpr = filling.jaxpr(recorded.jaxpr)
-        return recorded._replace(
-            jaxpr=jaxpr, guards=_guards(recorded.guards, filling), host=host, sized=None
-        )
+        return recorded._replace(jaxpr=jaxpr, guards=guards, host=host, sized=None)
 
     def words(self):
         """Return how sizes were asked for, as texts."""
-        places = [
-            f"{node.name}: {_type_wanted(node).str_short()}"
-            for node in self.recorded.guards.nodes
-            if _is_open(node)
-        ]
+        places = [f"{node.name}: {_type_wanted(node).str_short()}" for node in self._open]
         asked = [f"{d} {sign} 0 is {answer}" for d, sign, answer in self.scope.asked]
         if self.recorded.sized is not None:
             asked += hostsizes.asked(self.recorded.sized)
@@ -265,10 +267,6 @@ def declared_plan(axes):
 # ------------------------------------------------------------------------ which traces
 
 
-OPEN = ("aval", "ndarray")
-"""Checks of what may be of another size."""
-
-
 def _type_wanted(node):
     """Return the type of the array that a node wants."""
     return node.want if node.check == "aval" else ShapedArray(*node.want)
@@ -280,7 +278,7 @@ def shape_wanted(node):
 
 
 def _is_open(node):
-    return node.check in OPEN and any(map(dims.is_dim, shape_wanted(node)))
+    return node.check in OF_ANY_SIZE and any(map(dims.is_dim, shape_wanted(node)))
 
 
 def opened(recorded, scope):
@@ -304,7 +302,7 @@ def opened(recorded, scope):
              if dims.is_dim(n)}  # fmt: skip
     if not found or found != set(scope.hints):
         raise NotOpenError("no array has the size")
-    return Opening(recorded, scope, {})
+    return Opening(recorded, scope)
 
 
 def is_for_others(found):
@@ -349,28 +347,9 @@ _WITHOUT_PARTS = (
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), type, np.dtype, np.generic, Array)
 
 
-def _guards(guards, filling):
-    """Return the guards for other sizes."""
-    nodes = [_node(n, filling) for n in guards.nodes]
-    pairs = zip(nodes, guards.nodes, strict=True)
-    if any(a is not b and (a.kind, a.check) != _BY_KEY for a, b in pairs):
-        return Guards(nodes, guards.same, guards.distinct, guards.used)
-    # The types of arguments are in the key of their call, only words say them.
-    made = copy.copy(guards)
-    made.nodes = nodes
-    return made
-
-
-_BY_KEY = "root", "aval"
-
-
-def _node(node, filling):
-    if not _is_open(node):
-        return node
-    made = copy.copy(node)
+def _wanted(node, filling):
+    """Return what a node wants for other sizes."""
     if node.check == "aval":
-        made.want = filling.aval(node.want)
-    else:
-        shape, dtype = node.want
-        made.want = tuple([dims.evaluate(n, filling.values) for n in shape]), dtype
-    return made
+        return filling.aval(node.want)
+    shape, dtype = node.want
+    return tuple([dims.evaluate(n, filling.values) for n in shape]), dtype

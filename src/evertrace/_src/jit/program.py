@@ -5,7 +5,7 @@ program with nothing left to compute is never compiled.
 """
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,33 +60,16 @@ class Program:
         self.compiler_options = dict(compiler_options or {})
         self.engine = engine or config.current().engine
         self._choice = self._by_xla = self._spmd = None
-        position = {id(v): i for i, v in enumerate(jaxpr.invars)}
-        donated_set = set(donated)
-        sources, computed, seen = [], [], {}
-        for i, v in enumerate(jaxpr.outvars):
-            if type(v) is Literal:
-                sources.append((_LITERAL, v))
-            elif position.get(id(v)) not in (None, *donated_set):
-                sources.append((_INPUT, (position[id(v)], v.aval)))
-            else:
-                if id(v) not in seen:
-                    seen[id(v)] = len(computed)
-                    computed.append(i)
-                sources.append((_COMPUTED, seen[id(v)]))
-        of_program = set(computed)
-        wanted = [i in of_program for i in range(len(jaxpr.outvars))]
-        keep = range(len(jaxpr.invars)) if keep_unused else ()
         if type(jaxpr) is Filled:
-            self.jaxpr, used = jaxpr.pruned(wanted, keep)
+            parts = jaxpr.of_all_sizes(("parts", donated, keep_unused), _parts)
+            self.jaxpr = jaxpr.filled(parts.jaxpr)
         else:
-            self.jaxpr, used = dce_jaxpr(jaxpr, wanted, keep_inputs=keep)
-        self.kept = [i for i, u in enumerate(used) if u]
-        self.kept_donated = tuple(j for j, i in enumerate(self.kept) if i in donated_set)
-        self.sources = sources
-        self.plain = all(s == (_COMPUTED, i) for i, s in enumerate(sources))
+            parts = _parts(jaxpr, jaxpr, donated, keep_unused)
+            self.jaxpr = parts.jaxpr
+        self.kept, self.kept_donated, self.plain = parts.kept, parts.kept_donated, parts.plain
+        self.trivial, self.mesh = parts.trivial, parts.mesh
+        self.sources = parts.sources if self.plain else [_placed(s, jaxpr) for s in parts.sources]
         self.out_avals = [v.aval for v in self.jaxpr.outvars]
-        self.trivial = not computed and not self.jaxpr.effects
-        self.mesh = mesh_in(self.jaxpr.open if type(self.jaxpr) is Filled else self.jaxpr)
 
     def with_options(self, compiler_options):
         """Return the program with other XLA flags on top of its own."""
@@ -132,6 +115,9 @@ class Program:
         """Return what runs it on such arguments: what was chosen, where that can run there."""
         if any([s is not None and not s.is_fully_addressable for s in self._shardings(args)]):
             return self._divided()
+        return self._runner_here(args)
+
+    def _runner_here(self, args):
         chosen = self.choice().runner
         return chosen if chosen.anywhere or runtime.runs_natively(args) else self.by_xla()
 
@@ -210,7 +196,7 @@ class Program:
         if laid_out:
             placing.check_one_place(f"jit({self.name})", args, "input")
         inputs = [args[i] for i in self.kept]
-        runner = self.runner(args)
+        runner = self.runner(args) if laid_out else self._runner_here(args)
         if runner is self._by_xla and self.engine in TAPES:
             raise _elsewhere_error(self.name, self.engine)
         divided = None
@@ -256,6 +242,64 @@ class Program:
 
 
 _COMPUTED, _INPUT, _LITERAL = "computed", "input", "literal"
+
+
+class _Parts(NamedTuple):
+    """What a program has to compute, and where its outputs come from.
+
+    Attributes:
+      jaxpr: the program without what nobody needs.
+      kept: indices of the inputs that it has; kept_donated: which of those are given away.
+      sources: per output, its kind and the index of what is computed, of an input or its own.
+      plain, trivial, mesh: see `Program`.
+    """
+
+    jaxpr: Any
+    kept: list
+    kept_donated: tuple
+    sources: list
+    plain: bool
+    trivial: bool
+    mesh: Any
+
+
+def _parts(whole, jaxpr, donated, keep_unused):
+    """Return the `_Parts` of a jaxpr; `whole` has its outputs as they are for some sizes."""
+    position = {id(v): i for i, v in enumerate(whole.invars)}
+    donated_set = set(donated)
+    sources, computed, seen = [], [], {}
+    for i, v in enumerate(whole.outvars):
+        if type(v) is Literal:
+            sources.append((_LITERAL, i))
+        elif position.get(id(v)) not in (None, *donated_set):
+            sources.append((_INPUT, position[id(v)]))
+        else:
+            if id(v) not in seen:
+                seen[id(v)] = len(computed)
+                computed.append(i)
+            sources.append((_COMPUTED, seen[id(v)]))
+    of_program = set(computed)
+    wanted = [i in of_program for i in range(len(whole.outvars))]
+    keep = range(len(whole.invars)) if keep_unused else ()
+    pruned, used = dce_jaxpr(jaxpr, wanted, keep_inputs=keep)
+    kept = [i for i, u in enumerate(used) if u]
+    return _Parts(
+        pruned,
+        kept,
+        tuple(j for j, i in enumerate(kept) if i in donated_set),
+        sources,
+        all(s == (_COMPUTED, i) for i, s in enumerate(sources)),
+        not computed and not pruned.effects,
+        mesh_in(pruned),
+    )
+
+
+def _placed(source, jaxpr):
+    """Return a source with the type of the input, or the literal, that it is."""
+    kind, where = source
+    if kind is _COMPUTED:
+        return source
+    return kind, jaxpr.outvars[where] if kind is _LITERAL else (where, jaxpr.invars[where].aval)
 
 
 def sources_of(source):

@@ -102,6 +102,9 @@ class Variants(_CountsBase):
         self.warned.clear()
         self.hits = self.misses = 0
 
+    def __len__(self):
+        return len(self.by_key) + sum(map(len, self.buckets.values()))
+
     def all(self):
         """Return all variants, oldest first."""
         strict = {id(v): v for v in self.by_key.values()}.values()

@@ -15,7 +15,6 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, literal
 from evertrace._src.core.tracer import Trace
 from evertrace._src.ops.sizes import dim_as_value_p
-from evertrace._src.transforms.dce import dce_jaxpr
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
 
 
@@ -41,6 +40,7 @@ class _Template:
         of an equation that holds none at all.
       numbers: pairs of a variable that is a size, and the size.
       is_open: whether any of it holds sizes.
+      constvars, invars, outvars: indices of those that do.
     """
 
     def __init__(self, jaxpr, templates):
@@ -60,6 +60,10 @@ class _Template:
             is_plain = not names and not found and not any(id(x) in moved for x in eqn.invars)
             self.steps.append((eqn, None if is_plain else names))
         self.is_open = bool(moved) or any(names is not None for _, names in self.steps)
+        self.constvars, self.invars, self.outvars = [
+            [i for i, v in enumerate(variables) if id(v) in moved]
+            for variables in (jaxpr.constvars, jaxpr.invars, jaxpr.outvars)
+        ]
 
 
 def _template(jaxpr, templates):
@@ -67,6 +71,14 @@ def _template(jaxpr, templates):
     if found is None:
         found = templates[id(jaxpr)] = _Template(jaxpr, templates)
     return found
+
+
+def _replaced(items, places, function):
+    """Return a list with the function of what is at some places."""
+    made = items[:]
+    for i in places:
+        made[i] = function(made[i])
+    return made
 
 
 def _is_open(aval):
@@ -122,9 +134,10 @@ class Filled(Jaxpr):
     def __init__(self, filling, of):
         self._filling, self.open, self._eqns = filling, of, None
         filling.begin(of)
-        self.constvars = [filling.variable(v) for v in of.constvars]
-        self.invars = [filling.variable(v) for v in of.invars]
-        self.outvars = [filling.result(v) for v in of.outvars]
+        template = _template(of, filling.templates)
+        self.constvars = _replaced(of.constvars, template.constvars, filling.variable)
+        self.invars = _replaced(of.invars, template.invars, filling.variable)
+        self.outvars = _replaced(of.outvars, template.outvars, filling.result)
         self.effects, self.names, self.cache = of.effects, of.names, {}
 
     @property
@@ -143,24 +156,27 @@ class Filled(Jaxpr):
         """What was put in: the variables' values by their names."""
         return self._filling.values
 
-    def pruned(self, used_outputs, keep_inputs):
-        """Return what `dce_jaxpr` does, which is the same for all sizes."""
-        key = "pruned", tuple(used_outputs), tuple(keep_inputs)
+    def of_all_sizes(self, key, make):
+        """Return what is the same for all sizes, made once.
+
+        Args:
+          key: a name, and what it depends on besides.
+          make: function of this jaxpr, the open one, and the rest of the key.
+        """
         found = self.open.cache.get(key)
         if found is None:
-            found = dce_jaxpr(self.open, used_outputs, keep_inputs=keep_inputs)
-            self.open.cache[key] = found
-        jaxpr, used = found
-        return Filled(self._filling, jaxpr), used
+            found = self.open.cache[key] = make(self, self.open, *key[1:])
+        return found
+
+    def filled(self, jaxpr):
+        """Return what was made of the open jaxpr, with the same numbers."""
+        return Filled(self._filling, jaxpr)
 
     def hoisted(self):
         """Return what `hoist_consts` does."""
         if not self.constvars:
             return self
-        found = self.open.cache.get("hoisted")
-        if found is None:
-            found = self.open.cache["hoisted"] = hoist_consts(self.open)
-        return Filled(self._filling, found)
+        return self.filled(self.of_all_sizes(("hoisted",), lambda _, of: hoist_consts(of)))
 
     def __reduce__(self):
         parts = self.constvars, self.invars, self.outvars, self.eqns, self.effects, self.names

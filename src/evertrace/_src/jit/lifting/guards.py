@@ -278,8 +278,20 @@ def _check_aval(value, want):
     return (type(value) is Array or isinstance(value, Tracer)) and value.aval is want
 
 
+def _check_alike(value, want):
+    """Whether it is an array on one device, of a type but for sizes."""
+    if type(value) is not Array or getattr(value, "_sharding", None) is not None:
+        return False
+    have = value.aval
+    return (have.ndim, have.dtype, have.weak_type) == (want.ndim, want.dtype, want.weak_type)
+
+
 def _check_ndarray(value, want):
     return type(value) is np.ndarray and (value.shape, value.dtype) == want
+
+
+def _check_alike_ndarray(value, want):
+    return type(value) is np.ndarray and (value.ndim, value.dtype) == (len(want[0]), want[1])
 
 
 def _check_scalar(value, want):
@@ -411,6 +423,7 @@ def _check_bytes(value, want):
 
 CHECKS = {
     "any": _check_any, "type": _check_type, "class": _check_class, "aval": _check_aval,
+    "alike": _check_alike, "alike_ndarray": _check_alike_ndarray,
     "ndarray": _check_ndarray, "scalar": _check_scalar, "value": _check_value,
     "identity": _check_identity, "referent": _check_referent, "length": _check_length,
     "keys": _check_keys, "members": _check_members, "code": _check_code,
@@ -421,20 +434,8 @@ CHECKS = {
 }  # fmt: skip
 """Whether a value is what the trace saw, by kind."""
 
-
-def _is_alike(value, want):
-    """Whether an array is of a type but for sizes; it lies on one device."""
-    if type(value) is not Array or getattr(value, "_sharding", None) is not None:
-        return False
-    have = value.aval
-    return (have.ndim, have.dtype, have.weak_type) == (want.ndim, want.dtype, want.weak_type)
-
-
-def _is_alike_of_numpy(value, want):
-    return type(value) is np.ndarray and (value.ndim, value.dtype) == (len(want[0]), want[1])
-
-
-_IS_ALIKE = {"aval": _is_alike, "ndarray": _is_alike_of_numpy}
+OF_ANY_SIZE = {"aval": "alike", "ndarray": "alike_ndarray"}
+"""Checks of arrays -> those of their types but for sizes."""
 
 # ------------------------------------------------------------------------ nodes
 
@@ -468,8 +469,18 @@ class Node:
         """Whether a value is what the trace saw."""
         return CHECKS[self.check](value, self.want)
 
+    def but(self, check, want):
+        """Return the same node with another check."""
+        made = Node(self.index, self.parent, self.kind, self.key, self.name)
+        made.check, made.want, made.src = check, want, self.src
+        return made
+
     def __repr__(self):
         return f"Node({self.index}: {self.name} {self.check} {self.want!r})"
+
+
+_BY_KEY = "root", "aval"
+"""The avals of arguments that are arrays are in the bucket's key: only words say them."""
 
 
 class Guards:
@@ -496,8 +507,7 @@ class Guards:
             if n.index in needed or not (n.check == "any" or (n.check == "lacks" and not n.want)):
                 parent = -1 if n.parent is None else n.parent.index
                 needed.add(parent)
-                # The bucket's key holds the avals of arguments that are arrays.
-                check = _check_any if n.kind == "root" and n.check == "aval" else CHECKS[n.check]
+                check = _check_any if (n.kind, n.check) == _BY_KEY else CHECKS[n.check]
                 kind = "any" if check is _check_any else n.check
                 walk.append((n.index, parent, n.kind, n.key, kind, n.want, STEPS[n.kind], check))
         walk.reverse()
@@ -536,23 +546,28 @@ class Guards:
 
         None stands for a call that differs in more than sizes.
         """
-        values: list[Any] = self._empty[:]
-        found = []
-        try:
-            for i, parent, step, key, check, want in self._walk:
-                value = values[i] = step(roots if parent < 0 else values[parent], key)
-                node = self.nodes[i]
-                if node.check in _IS_ALIKE:
-                    if not _IS_ALIKE[node.check](value, node.want):
-                        return None
-                    found.append((node, value.shape))
-                elif check is not _check_any and not check(value, want):
-                    return None
-        except Exception:  # as in `match`
-            return None
-        is_same = all([values[i] is values[j] for i, j in self.same])
-        is_distinct = len({id(values[i]) for i in self.distinct}) == len(self.distinct)
-        return found if is_same and is_distinct else None
+        arrays = [n for n in self.nodes if n.check in OF_ANY_SIZE]
+        values = self.of_any_size([n.index for n in arrays]).match(roots)
+        return None if values is None else [(n, values[n.index].shape) for n in arrays]
+
+    def of_any_size(self, indices):
+        """Return guards that hold for arrays of any sizes at some nodes."""
+        nodes = self.nodes[:]
+        for i in indices:
+            nodes[i] = nodes[i].but(OF_ANY_SIZE[nodes[i].check], nodes[i].want)
+        return Guards(nodes, self.same, self.distinct, self.used)
+
+    def wanting(self, wants):
+        """Return the same guards, of which some nodes want something else: index -> what."""
+        nodes = self.nodes[:]
+        for i, want in wants.items():
+            nodes[i] = nodes[i].but(nodes[i].check, want)
+        if any([(nodes[i].kind, nodes[i].check) != _BY_KEY for i in wants]):
+            return Guards(nodes, self.same, self.distinct, self.used)
+        made = Guards.__new__(Guards)
+        made.nodes, made.same, made.distinct, made.used = nodes, self.same, self.distinct, self.used
+        made._walk, made._empty, made.compiled = self._walk, self._empty, self.compiled
+        return made
 
     def differences(self, roots):
         """Return pairs (node, value found) for what differs, parents before their children."""
