@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace._src import kernels
 from evertrace._src.engines.native import emit, engine, sizes, template
 from evertrace._src.transforms.filling import Filled
 from tests.export.symbolic_functions import FUNCTIONS, UNDECIDED
@@ -53,16 +55,44 @@ WITHOUT = {"identity", "split", "solve_along"}
 @pytest.fixture
 def filled(monkeypatch):
     """Returns pairs of what templates give and what emission does, for the same sizes."""
-    plan_of, pairs = template.plan_of, []
+    plan_of, tape_template = template.plan_of, kernels.tape_template
+    pairs: list[Any] = []
+    programs: dict[Any, Any] = {}
 
     def noted(jaxpr, key, emit):
         found = plan_of(jaxpr, key, emit)
         if found is not None:
-            pairs.append((found, engine._planned(jaxpr, *key)))
+            made, given = found.program
+            pairs.append((found, whole(programs[made], given), engine._planned(jaxpr, *key)))
         return found
 
+    def noted_template(*parts):
+        made = tape_template(*parts)
+        programs[made] = parts
+        return made
+
+    monkeypatch.setattr(kernels, "tape_template", noted_template)
     monkeypatch.setattr(template, "plan_of", noted)
     return pairs
+
+
+def whole(parts, given):
+    """Return the program of a template with what is given in its holes."""
+
+    def filled(x):
+        return given[x[0]] if type(x) is tuple else x
+
+    values, inputs, outputs, constants, code = parts
+    return (
+        [(dtype, filled(size)) for dtype, size in values],
+        inputs,
+        outputs,
+        [(value, filled(data)) for value, data in constants],
+        [
+            (*i[:4], tuple(map(filled, i[4])), tuple(map(filled, i[5])))
+            for i in code
+        ],
+    )  # fmt: skip
 
 
 def plain(x):
@@ -72,15 +102,23 @@ def plain(x):
     return x.counts() if hasattr(x, "counts") else x
 
 
-def assert_alike(found, want):
-    """Assert that two plans are one, but for constants that are equal by chance."""
+def assert_alike(found, program, want):
+    """Assert that two plans are one, but for constants that are equal by chance.
+
+    Args:
+      found: the plan of a template.
+      program: that of its tape.
+      want: the plan of emission.
+    """
     assert (found.is_tape, found.is_long) == (want.is_tape, want.is_long)
-    if len(found.program[3]) == len(want.program[3]):
-        assert plain(found.program) == plain(want.program)
+    tapes: list[Any] = [emit.tape_of(x) for x in (found.program, program, want.program)]
+    assert tapes[0].counts() == tapes[1].counts()
+    if len(program[3]) == len(want.program[3]):
+        assert plain(program) == plain(want.program)
+        assert tapes[0].counts() == tapes[2].counts()
         assert found.estimates == pytest.approx(want.estimates, rel=1e-12)
     else:
-        tapes: list[Any] = [emit.tape_of(*plan.program) for plan in (found, want)]
-        assert tapes[0].counts()["thunks"] == tapes[1].counts()["thunks"]
+        assert tapes[0].counts()["thunks"] == tapes[2].counts()["thunks"]
 
 
 def outcome(f, n):
@@ -101,8 +139,8 @@ def test_a_tape_of_a_template_is_the_tape_of_its_size(name, filled):
     for n, found in zip(SIZES, got, strict=True):
         f.clear_cache()
         assert found == outcome(f, n)
-    for found, want in filled:
-        assert_alike(found, want)
+    for plans in filled:
+        assert_alike(*plans)
     assert bool(filled) == (name not in WITHOUT)
 
 
@@ -122,6 +160,26 @@ def test_fifty_sizes_take_two_templates():
     made, filled = template.counts.made - before[0], template.counts.filled - before[1]
     # Two sizes are traced; from 32 on products are estimated otherwise.
     assert (f.cache_info().misses, made, filled) == (3, 2, 46)
+
+
+def test_a_new_size_runs_few_functions():
+    f: Any = ev.jit(training_step, engine="native")
+    arrays = [rows(n, 64) for n in range(11, 20)]
+    for x in arrays[:6]:
+        f(x)
+    calls = []
+    for x in arrays[6:]:
+        calls.append(0)
+
+        def count(frame, event, arg):
+            calls[-1] += event == "call"
+
+        sys.setprofile(count)
+        try:
+            f(x)
+        finally:
+            sys.setprofile(None)
+    assert min(calls) < 230  # functions in Python; all guards compared there were 200 more
 
 
 def test_a_size_that_decides_otherwise_has_no_tape_of_that_template():

@@ -225,6 +225,11 @@ def tape(*parts: Any) -> Any:
     return _native.Tape(*parts)
 
 
+def tape_template(*parts: Any) -> Any:
+    """Return a program of a tape with holes, tuples of one number; see `native.template`."""
+    return _native.TapeTemplate(*parts)
+
+
 # ---------------------------------------------------------------- called by tests and benchmarks
 # What runs them in programs are tapes, and plans of eager functions, in C++.
 

@@ -63,6 +63,7 @@ PyMODINIT_FUNC PyInit__native() {
            add_pending,
            add_queue,
            add_tape,
+           add_tape_template,
            add_tree,
            add_guards,
            add_host_program,

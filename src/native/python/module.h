@@ -134,6 +134,7 @@ int add_structure(PyObject* module);
 int add_pending(PyObject* module);
 int add_queue(PyObject* module);
 int add_tape(PyObject* module);
+int add_tape_template(PyObject* module);
 int add_thread_state(PyObject* module);
 int add_tree(PyObject* module);
 int add_kitchen(PyObject* module);

@@ -14,6 +14,7 @@
 #include "python/array.h"
 #include "python/numpy_api.h"
 #include "python/pending.h"
+#include "python/tape_program.h"
 #include "python/unlocked.h"
 #include "tape/fuse.h"
 
@@ -21,120 +22,6 @@ namespace evertrace {
 namespace {
 
 PyTypeObject* type = nullptr;
-
-// ---------------------------------------------------------------- reading programs
-
-// Thrown where a Python error is set.
-struct PythonError {};
-
-// A sequence of Python's, held while it is read.
-class Items {
- public:
-  explicit Items(PyObject* sequence) : fast_(PySequence_Fast(sequence, "a sequence is expected")) {
-    if (!fast_) throw PythonError();
-  }
-  Py_ssize_t size() const { return PySequence_Fast_GET_SIZE(fast_.get()); }
-  PyObject* operator[](Py_ssize_t i) const { return PySequence_Fast_GET_ITEM(fast_.get(), i); }
-
- private:
-  Ref fast_;
-};
-
-int64_t integer(PyObject* x) {
-  const long long value = PyLong_AsLongLong(x);
-  if (value == -1 && PyErr_Occurred()) throw PythonError();
-  return value;
-}
-
-int index(PyObject* x) {
-  const int64_t value = integer(x);
-  if (value < 0 || value > (1 << 30)) throw std::invalid_argument("tape: an index is out of range");
-  return static_cast<int>(value);
-}
-
-template <class T, class Read>
-std::vector<T> list(PyObject* sequence, const Read& read) {
-  const Items items(sequence);
-  std::vector<T> result;
-  result.reserve(static_cast<size_t>(items.size()));
-  for (Py_ssize_t i = 0; i < items.size(); ++i) result.push_back(read(items[i]));
-  return result;
-}
-
-std::vector<int> indices(PyObject* sequence) { return list<int>(sequence, index); }
-
-tape::Value read_value(PyObject* pair) {
-  const Items items(pair);
-  if (items.size() != 2) throw std::invalid_argument("tape: a value is (dtype, size)");
-  const int64_t dtype = integer(items[0]);
-  if (dtype < 0 || dtype >= static_cast<int64_t>(DType::kUnknown)) {
-    throw std::invalid_argument("tape: a dtype is unknown");
-  }
-  return {static_cast<DType>(dtype), integer(items[1])};
-}
-
-tape::Constant read_constant(PyObject* pair) {
-  const Items items(pair);
-  if (items.size() != 2) throw std::invalid_argument("tape: a constant is (value, bytes)");
-  char* data;
-  Py_ssize_t size;
-  if (PyBytes_AsStringAndSize(items[1], &data, &size) != 0) throw PythonError();
-  return {index(items[0]), {data, data + size}};
-}
-
-std::shared_ptr<const tape::Tape> read_body(PyObject* x) {
-  if (Py_TYPE(x) != type) throw std::invalid_argument("tape: a body is no tape");
-  return *reinterpret_cast<TapeObject*>(x)->tape;
-}
-
-// What keeps machine code in memory; a tape may be freed on any thread.
-std::shared_ptr<void> read_owner(PyObject* bodies) {
-  const Items items(bodies);
-  if (items.size() != 1) throw std::invalid_argument("tape: a function has one owner");
-  return {Py_NewRef(items[0]), [](void* owner) {
-            if (!Py_IsInitialized()) return;
-            const PyGILState_STATE state = PyGILState_Ensure();
-            Py_DECREF(static_cast<PyObject*>(owner));
-            PyGILState_Release(state);
-          }};
-}
-
-// (operation, outputs, inputs, name, numbers, bodies)
-tape::Instruction read_instruction(PyObject* tuple) {
-  const Items items(tuple);
-  if (items.size() != 6) throw std::invalid_argument("tape: an instruction has six parts");
-  tape::Instruction instr;
-  const int64_t op = integer(items[0]);
-  if (op < 0 || op >= static_cast<int64_t>(tape::Op::kCount)) {
-    throw std::invalid_argument("tape: an instruction is unknown");
-  }
-  instr.op = static_cast<tape::Op>(op);
-  instr.out = indices(items[1]);
-  instr.in = indices(items[2]);
-  Py_ssize_t length;
-  const char* name = PyUnicode_AsUTF8AndSize(items[3], &length);
-  if (name == nullptr) throw PythonError();
-  instr.name.assign(name, static_cast<size_t>(length));
-  instr.numbers = list<int64_t>(items[4], integer);
-  if (instr.op == tape::Op::kFunction) instr.owner = read_owner(items[5]);
-  else instr.bodies = list<std::shared_ptr<const tape::Tape>>(items[5], read_body);
-  return instr;
-}
-
-tape::Program read_program(PyObject* const* args) {
-  tape::Program program;
-  program.values = list<tape::Value>(args[0], read_value);
-  program.inputs = indices(args[1]);
-  program.outputs = indices(args[2]);
-  program.constants = list<tape::Constant>(args[3], read_constant);
-  program.instructions = list<tape::Instruction>(args[4], read_instruction);
-  program.carried = list<std::pair<int, int>>(args[5], [](PyObject* pair) {
-    const Items items(pair);
-    if (items.size() != 2) throw std::invalid_argument("tape: a carry is a pair");
-    return std::pair<int, int>(index(items[0]), integer(items[1]) == -1 ? -1 : index(items[1]));
-  });
-  return program;
-}
 
 // ---------------------------------------------------------------- running
 
@@ -148,19 +35,23 @@ void dealloc(PyObject* self) {
   Py_DECREF(own);
 }
 
-// Tape(values, inputs, outputs, constants, instructions, carried, avals, is_long)
+// Tape(values, inputs, outputs, constants, instructions, carried, avals, is_long), or
+// Tape(template, what is filled in, carried, avals, is_long)
 PyObject* make(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
-  if (PyTuple_GET_SIZE(args) != 8 || (kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0)) {
-    PyErr_SetString(PyExc_TypeError, "Tape takes eight arguments");
+  const Py_ssize_t count = PyTuple_GET_SIZE(args);
+  if ((count != 8 && count != 5) || (kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0)) {
+    PyErr_SetString(PyExc_TypeError, "Tape takes eight arguments, or five with a template");
     return nullptr;
   }
   PyObject* const* parts = &PyTuple_GET_ITEM(args, 0);
-  Ref avals(PySequence_Tuple(parts[6]));
-  const int is_long = PyObject_IsTrue(parts[7]);
+  Ref avals(PySequence_Tuple(parts[count - 2]));
+  const int is_long = PyObject_IsTrue(parts[count - 1]);
   if (!avals || is_long < 0) return nullptr;
   std::shared_ptr<const tape::Tape> made;
   try {
-    made = std::make_shared<const tape::Tape>(read_program(parts));
+    tape::Program program = count == 8 ? read_program(parts) : filled_program(parts[0], parts[1]);
+    program.carried = read_carried(parts[count - 3]);
+    made = std::make_shared<const tape::Tape>(std::move(program));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(avals.get()); ++i) {
       PyObject* aval = PyTuple_GET_ITEM(avals.get(), i);
       if (!PyObject_TypeCheck(aval, aval_base())) throw std::invalid_argument("tape: no aval");
@@ -266,7 +157,7 @@ PyObject* has_kernel(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "ssOi", &kind, &name, &dtypes, &result)) return nullptr;
   try {
     std::vector<DType> in;
-    for (int code : indices(dtypes)) in.push_back(static_cast<DType>(code));
+    for (int code : read_indices(dtypes)) in.push_back(static_cast<DType>(code));
     const DType out = static_cast<DType>(result);
     const std::string_view wanted = kind;
     bool found = false;

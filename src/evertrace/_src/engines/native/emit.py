@@ -315,19 +315,24 @@ class Emitter:
 
     def tape(self, inputs, outputs, carried=(), avals=(), is_long=False):
         """Return the tape of what was written."""
-        parts = self.values, inputs, outputs, self.constants, self.code
-        return tape_of(*parts, carried, avals, is_long)
+        program = self.values, inputs, outputs, self.constants, self.code
+        return tape_of(program, carried, avals, is_long)
 
 
-def tape_of(values, inputs, outputs, constants, code, carried=(), avals=(), is_long=False):
-    """Return the tape of what an `Emitter` has written; kernels are compiled now."""
-    code = [_with_code(i) if i[0] == FUNCTION else i for i in code]
+def tape_of(program, carried=(), avals=(), is_long=False):
+    """Return the tape of what an `Emitter` has written, or of a template and what it is given.
+
+    Kernels are compiled now.
+    """
+    if len(program) > 2:
+        *begin, code = program
+        program = *begin, [_with_code(i) if i[0] == FUNCTION else i for i in code]
     try:
-        return kernels.tape(values, inputs, outputs, constants, code, carried, avals, is_long)
+        return kernels.tape(*program, carried, avals, is_long)
     except ValueError as error:
         raise NotNative(str(error)) from error
     except WatchedError:
-        return Deferred(tape_of, (values, inputs, outputs, constants, code, carried))
+        return Deferred(tape_of, (program, carried))
 
 
 def tape_cost(eqns):

@@ -161,7 +161,7 @@ def _compile(jaxpr, is_wanted, donated, fuses):
         emitted = time.perf_counter()
         pairs = [(i, ANY) for i in donated]
         avals = [v.aval for v in jaxpr.outvars]
-        tape = tape_of(*plan.program, carried=pairs, avals=avals, is_long=plan.is_long)
+        tape = tape_of(plan.program, carried=pairs, avals=avals, is_long=plan.is_long)
         return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted), cost)
     except NotNative as error:
         return Made(None, error.reason, error.eqn)

@@ -103,6 +103,23 @@ def _constant(x, constants):
     return f"c[{len(constants) - 1}]"
 
 
+def with_holes(x, given):
+    """Return tuples and lists with a tuple ``(i,)`` for each `Size` and `Deferred` in them.
+
+    Args:
+      x: they, and what else they hold.
+      given: a list, to which what was there is added: item i.
+    """
+    kind = type(x)
+    if kind is Size or kind is Deferred:
+        given.append(x)
+        return (len(given) - 1,)
+    if kind is not tuple and kind is not list:
+        return x
+    parts = [with_holes(part, given) for part in x]
+    return x if all(map(operator.is_, parts, x)) else kind(parts)
+
+
 class Deferred:
     """What a function makes of sizes, when there are numbers for them.
 

@@ -8,7 +8,7 @@ one does not hold have another template, up to `MOST` of a program.
 import math
 from typing import Any, NamedTuple
 
-from evertrace._src import dims
+from evertrace._src import dims, kernels
 from evertrace._src.core.jaxpr import Eqn, Literal
 from evertrace._src.engines.native import sizes
 from evertrace._src.transforms.filling import Filling
@@ -30,7 +30,7 @@ class Plan(NamedTuple):
     """A program as it was emitted, and what is decided of it.
 
     Attributes:
-      program: what `emit.tape_of` takes first.
+      program: what `emit.tape_of` takes first; by a template, that and what it is filled in with.
       estimates: nanoseconds of a call as a tape and by XLA, and of compiling it by XLA.
       is_tape: whether it is to be a tape.
       is_long: whether other threads may run Python meanwhile.
@@ -77,7 +77,10 @@ def _template(jaxpr, emit):
     recording = sizes.Recording(jaxpr.sizes)
     try:
         shown = _Watched(recording.sizes, {}).jaxpr(jaxpr.open)
-        fill = recording.function(tuple(emit(shown)))
+        program, *decided = emit(shown)
+        given: list[Any] = []
+        template = kernels.tape_template(*sizes.with_holes(program, given))
+        fill = recording.function(((template, given), *decided))
     except Exception:  # it is emitted as it is, and says what is to be said
         return None
     counts.made += 1
