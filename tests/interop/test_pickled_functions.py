@@ -9,7 +9,6 @@ import sys
 import pytest
 
 import evertrace as ev
-import evertrace.numpy as jnp
 
 TRANSFORMED = {
     "jit": (lambda f: ev.jit(f), 6.0),
@@ -106,11 +105,3 @@ def plain(x):
 def test_pickle_refuses_a_function_that_has_no_name():
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(make("jit"))
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_columns_are_arrays(library):
-    module = pytest.importorskip(library, reason=f"{library} is not installed")
-    make_column = {"pandas": "Series", "polars": "Series", "pyarrow": "array"}[library]
-    column = getattr(module, make_column)([1.0, 2.0, 3.0])
-    assert float(ev.jit(lambda c: jnp.asarray(c).sum())(column)) == 6.0

@@ -31,8 +31,8 @@ def as_operand(x: Any, where: str = "array") -> Array:
     That is a tracer or a literal.
 
     Args:
-      x: an array, a tracer, a NumPy array or scalar, a Python scalar, or an object with
-        ``__jax_array__``.
+      x: an array, a tracer, a NumPy array or scalar, a Python scalar, a column of a table, or an
+        object with ``__jax_array__``.
       where: name of the operation, for the error.
     """
     kind = type(x)
@@ -49,7 +49,18 @@ def as_operand(x: Any, where: str = "array") -> Array:
             return cast("Array", literal(scalar(x), dtypes.default_dtype(scalar), True))
     if kind in foreign:
         return from_numpy(np.asarray(foreign[kind](x)), where)
+    if is_column(kind):
+        return from_numpy(np.asarray(x), where)
     raise not_an_array_error(x, where)
+
+
+def is_column(kind: type) -> bool:
+    """Whether a type is that of columns of pandas, Polars or Arrow: NumPy and Arrow read them.
+
+    Tables are no columns: what is taken out of one by name would be lost.
+    """
+    arrow = hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__")
+    return arrow and hasattr(kind, "__array__") and not hasattr(kind, "__dataframe__")
 
 
 def as_array(x: Any, where: str = "array") -> Array:

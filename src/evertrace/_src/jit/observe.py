@@ -26,14 +26,16 @@ import functools
 import sys
 import types
 import weakref
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from evertrace._src import config, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell, UnfollowedStateError
+from evertrace._src.arrays.interop import is_column
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.jit.lifting.arraywrites import WHOLE
 from evertrace._src.jit.lifting.code import (
@@ -64,6 +66,8 @@ from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.support import WeakKeys
 from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.staging import Stage
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _LEAVES = frozenset({
     Array, Host, HostArray, HostText, StandIn, bool, bytes, complex, float, int, np.ndarray, range,
@@ -189,7 +193,7 @@ def _settled(value, replace, name):
 # ------------------------------------------------------------------------ constructs outside of jit
 
 
-def stateful(construct):
+def stateful(construct: F) -> F:
     """Return a loop, branch or call that carries state along outside of `jit` too.
 
     Libraries that were written for JAX carry their state themselves.
@@ -216,7 +220,7 @@ def stateful(construct):
             observer.rewind(before)
             raise
 
-    return call
+    return cast("F", call)
 
 
 def _by_rules(construct, call, args, kwargs):
@@ -532,7 +536,7 @@ def is_plain_object(x):
     cls = type(x)
     if cls in _LEAVES:
         return False
-    if issubclass(cls, _NOT_PLAIN) or is_opaque(cls):
+    if issubclass(cls, _NOT_PLAIN) or is_opaque(cls) or is_column(cls):
         return False
     return instance_dict(x) is not None or bool(slot_descriptors(cls))
 

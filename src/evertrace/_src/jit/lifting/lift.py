@@ -26,6 +26,7 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
+from evertrace._src.arrays.interop import is_column
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting import guards, values
 from evertrace._src.jit.lifting.classes import Classes
@@ -438,7 +439,7 @@ def _handler_for(kind):
         return _lift_exception
     if kind is object:
         return lift_identity
-    if issubclass(kind, _EXPOSED) or has_no_hidden_state(kind):
+    if (issubclass(kind, _EXPOSED) or has_no_hidden_state(kind)) and not is_column(kind):
         return _lift_object
     return lift_foreign_array if hasattr(kind, "__array__") else lift_opaque
 
