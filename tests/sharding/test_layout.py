@@ -359,3 +359,10 @@ def test_a_type_is_divided_over_the_mesh_in_force():
         sharding = ev.typeof(jnp.ones(3)).sharding
         assert (sharding.mesh, sharding.spec) == (mesh.abstract_mesh, P(None))
         assert sharding.update(spec=P("x")).spec == P("x")
+
+
+@pytest.mark.parametrize("how", [lambda fun: fun, ev.jit], ids=["eager", "jit"])
+def test_the_sharding_of_a_type_without_a_mesh_asks_for_nothing(how):
+    x = jnp.ones((2, 3))
+    product = how(lambda x: jnp.matmul(x, x.T, out_sharding=ev.typeof(x).sharding))(x)
+    assert jnp.array_equal(product, jnp.full((2, 2), 3))

@@ -43,6 +43,8 @@ def laid_out(where, x, sharding):
         return x
     mesh = getattr(sharding, "mesh", None)
     if mesh is not None and mesh.abstract_mesh is mesh:  # of a type: over the mesh in force
+        if not mesh.axis_names:  # there was none
+            return x
         sharding = sharding.spec
     if hasattr(sharding, "on_context_mesh"):
         sharding = sharding.on_context_mesh(where)
