@@ -70,6 +70,7 @@ PyMODINIT_FUNC PyInit__native() {
            add_kitchen,
            add_variant,
            add_call,
+           add_entries,
        }) {
     if (add(module.get()) != 0) return nullptr;
   }

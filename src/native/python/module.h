@@ -120,6 +120,7 @@ int add_at(PyObject* module);
 int add_aval(PyObject* module);
 int add_call(PyObject* module);
 int add_engines(PyObject* module);
+int add_entries(PyObject* module);
 int add_exit(PyObject* module);
 int add_function(PyObject* module);
 int add_guards(PyObject* module);
