@@ -6,7 +6,7 @@ alone, so that the same program takes the same engine everywhere.
 """
 
 from evertrace._src import kernels
-from evertrace._src.engines.native.sizes import log2
+from evertrace._src.engines.native.sizes import is_below, log2
 from evertrace._src.ops import elementwise as ops
 from evertrace._src.ops import special
 
@@ -240,9 +240,10 @@ def product_costs(batch, m, n, k, item, integer_item=0):
         xla = XLA_NS_PER_BYTE_OF_INTEGER_PRODUCT * integer_item * count
     else:
         tape, xla = NS_PER_PRODUCT * count * item / 4, XLA_NS_PER_PRODUCT * count * item / 4
-    is_narrow = (m < NARROW) + (n < NARROW) + (k < NARROW) > 1 and 1 not in (m, n)
-    tape += NS_PER_BYTE_MULTIPLIED * size * (NARROW_FACTOR if is_narrow else 1)
-    xla += XLA_NS_PER_BYTE_MULTIPLIED * size * (XLA_NARROW_FACTOR if is_narrow else 1)
+    narrow = is_below(m, NARROW) + is_below(n, NARROW) + is_below(k, NARROW)
+    is_narrow = 0 if 1 in (m, n) else is_below(1, narrow)
+    tape += NS_PER_BYTE_MULTIPLIED * size * (1 + (NARROW_FACTOR - 1) * is_narrow)
+    xla += XLA_NS_PER_BYTE_MULTIPLIED * size * (1 + (XLA_NARROW_FACTOR - 1) * is_narrow)
     if batch > 1:
         tape += NS_PER_MATRIX * batch
     if m * n * k <= XLA_PRODUCTS_WRITTEN_OUT:

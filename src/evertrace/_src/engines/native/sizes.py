@@ -150,6 +150,15 @@ def log2(x):
     return x.recording.computed(f"log2({x.name})", math.log2, x)
 
 
+def is_below(x, y):
+    """Return 1 where x < y, else 0: for estimates, in which that is a number and no question."""
+    size = x if type(x) is Size else y
+    if type(size) is not Size:
+        return int(x < y)
+    text = f"({_written(x)} < {_written(y)})"
+    return size.recording.computed(text, lambda a, b: int(a < b), x, y)
+
+
 def number(x):
     """Return the value of a `Size`, and numbers as they are."""
     return x.value if type(x) is Size else x
