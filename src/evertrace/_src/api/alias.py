@@ -6,6 +6,7 @@ other public modules *are* those of evertrace, so that a value made under either
 Private modules of JAX hold the few names that libraries use, see `lent`, and refuse all others.
 """
 
+import contextlib
 import functools
 import importlib
 import importlib.abc
@@ -123,7 +124,7 @@ def _lend(name):
 
 
 @set_module("evertrace")
-def as_jax() -> Any:
+def as_jax() -> contextlib.AbstractContextManager[Any]:
     """Let ``import jax`` mean evertrace in this process, for libraries that were written for JAX.
 
     Call it before the first of them is imported::

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import (
@@ -38,8 +38,12 @@ from evertrace._src.transforms.staging import stage
 from evertrace._src.transforms.transpose import pull, transpose_flat
 from evertrace._src.tree import Partial
 
+if TYPE_CHECKING:
+    from evertrace._src.api.typed import Gradient, ValueAndGradient
+
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T", bound=Any)  # so that lambdas may do anything with their arguments
 Aux = TypeVar("Aux")
 
 public = set_module("evertrace")
@@ -113,6 +117,17 @@ def with_chosen(fun, nums, args, kwargs):
         return fun(*full, **kwargs)
 
     return partial
+
+
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[T, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> ValueAndGradient[T, T, P, R]: ...
 
 
 @overload
@@ -210,6 +225,17 @@ def value_and_grad(
         return ((out, taped.aux) if has_aux else out), grads
 
     return value_and_grad_fun
+
+
+@overload
+def grad(
+    fun: Callable[Concatenate[T, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Gradient[T, T, P]: ...
 
 
 @overload

@@ -18,6 +18,7 @@ import functools
 from collections.abc import MutableMapping
 from typing import Any
 
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core import primitive
 from evertrace._src.core.jaxpr import eval_jaxpr
@@ -153,7 +154,7 @@ class UndefinedPrimal:
 
 
 @public_ad
-def is_undefined_primal(x: Any) -> Any:
+def is_undefined_primal(x: Any) -> bool:
     """Whether a transposition rule has to return a cotangent for this operand.
 
     Example:
@@ -177,7 +178,7 @@ def instantiate_zeros(tangent: Any) -> Any:
 
 
 @public_ad
-def zeros_like_aval(aval: Any) -> Any:
+def zeros_like_aval(aval: Any) -> Array:
     """Return an array of zeros of a type.
 
     Example:

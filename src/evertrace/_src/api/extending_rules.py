@@ -4,6 +4,7 @@ from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.api.extending import _Slot, is_undefined_primal, primitive_transposes
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.support import set_module
@@ -13,7 +14,7 @@ public = set_module("evertrace.interpreters.batching")
 
 
 @public_ad
-def defbilinear(prim: Any, lhs_rule: Any, rhs_rule: Any) -> Any:
+def defbilinear(prim: Any, lhs_rule: Any, rhs_rule: Any) -> None:
     """Declare a primitive of two operands as linear in each of them.
 
     Args:
@@ -80,7 +81,7 @@ a `size` and a `name`."""
 
 
 @public
-def broadcast(x: Any, size: Any, axis: Any, mesh_axis: Any = None) -> Any:
+def broadcast(x: Any, size: Any, axis: Any, mesh_axis: Any = None) -> Array:
     """Return an array with one more dimension, along which it repeats.
 
     Args:
@@ -100,7 +101,7 @@ def broadcast(x: Any, size: Any, axis: Any, mesh_axis: Any = None) -> Any:
 
 
 @public
-def bdim_at_front(x: Any, bdim: Any, size: Any, mesh_axis: Any = None) -> Any:
+def bdim_at_front(x: Any, bdim: Any, size: Any, mesh_axis: Any = None) -> Array:
     """Return a batch with its batch dimension in front, made where there is none.
 
     Args:
@@ -119,7 +120,7 @@ def bdim_at_front(x: Any, bdim: Any, size: Any, mesh_axis: Any = None) -> Any:
 
 
 @public
-def defbroadcasting(prim: Any) -> Any:
+def defbroadcasting(prim: Any) -> None:
     """Declare that a primitive treats elements alike and broadcasts operands of one rank.
 
     Args:
@@ -143,7 +144,7 @@ def defbroadcasting(prim: Any) -> Any:
 
 
 @public
-def defreducer(prim: Any) -> Any:
+def defreducer(prim: Any) -> None:
     """Declare that a primitive of one operand takes away the dimensions in its param `axes`.
 
     Args:

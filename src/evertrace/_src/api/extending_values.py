@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def unmapped_aval(size: Any, axis: Any, aval: Any, *unused: Any) -> Any:
 
 
 @public
-def valid_jaxtype(x: Any) -> Any:
+def valid_jaxtype(x: Any) -> bool:
     """Return whether a value can be an operand: an array, a number, or what becomes an array.
 
     Example:
@@ -109,7 +110,7 @@ def new_jaxpr_eqn(
     effects: Any,
     source_info: Any = None,
     ctx: Any = None,
-) -> Any:
+) -> Eqn:
     """Return an equation.
 
     Args:
@@ -136,7 +137,7 @@ def new_jaxpr_eqn(
 
 
 @public
-def gensym() -> Any:
+def gensym() -> Callable[..., Any]:
     """Return a function of a type that makes a new variable of a jaxpr.
 
     Example:
@@ -214,7 +215,7 @@ def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
 
 
 @public
-def unsafe_get_axis_names_DO_NOT_USE() -> Any:
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
     """Return a list of the names of the axes in scope.
 
     Example:

@@ -251,7 +251,7 @@ def register_ffi_target(
 
 
 @public
-def register_ffi_target_as_batch_partitionable(name: str) -> Any:
+def register_ffi_target_as_batch_partitionable(name: str) -> None:
     """Say that calls of a target may be divided among devices along leading dimensions.
 
     Programs run on one device so far, so it changes nothing yet.
@@ -330,7 +330,7 @@ def pycapsule(funcptr: Any) -> Any:
 
 
 @public
-def include_dir() -> Any:
+def include_dir() -> str:
     """Return the folder with the C++ headers that handlers are compiled with.
 
     Example:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from evertrace._src.api.arguments import (
 from evertrace._src.api.autodiff import jvp, vjp, with_chosen
 from evertrace._src.api.objects import flatten_arguments, place, restore
 from evertrace._src.api.vectorize import vmap
-from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
@@ -33,7 +33,11 @@ from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
 from evertrace._src.tracebacks import shortened
 
+if TYPE_CHECKING:
+    from evertrace._src.api.typed import Gradient
+
 P = ParamSpec("P")
+T = TypeVar("T", bound=Any)  # so that lambdas may do anything with their arguments
 
 public = set_module("evertrace")
 
@@ -100,13 +104,31 @@ def _flat(fun, structure):
     return flat
 
 
-@public
+@overload
+def jacfwd(
+    fun: Callable[Concatenate[T, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Gradient[T, Any, P]: ...
+
+
+@overload
 def jacfwd(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[P, Any]: ...
+
+
+@public
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
     """Return a function that gives the Jacobian of `fun`, column by column (forward mode).
 
     Args are those of `grad`; the output may have any shape.
@@ -158,14 +180,34 @@ def _columns(c, leaves, treedef, argnums):
     return jac if isinstance(argnums, (tuple, list)) else jac[0]
 
 
-@public
+@overload
+def jacrev(
+    fun: Callable[Concatenate[T, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Gradient[T, Any, P]: ...
+
+
+@overload
 def jacrev(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[P, Any]: ...
+
+
+@public
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
     """Return a function that gives the Jacobian of `fun`, row by row (reverse mode).
 
     Args are those of `grad`; the output may have any shape.
@@ -228,13 +270,31 @@ def _row_block(rows, out_leaves, i):
     return reshape(block, (*out_leaves[i].shape, *rows.shape[1:]))
 
 
-@public
+@overload
+def hessian(
+    fun: Callable[Concatenate[T, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Gradient[T, Any, P]: ...
+
+
+@overload
 def hessian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[P, Any]: ...
+
+
+@public
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
     """Return a function that gives the Hessian of `fun`: `jacfwd` of `jacrev`.
 
     Args and the nesting of the result are those of `jacfwd` applied to `jacrev`.

@@ -113,7 +113,7 @@ class WrappedFun:
 
 
 @public
-def wrap_init(f: Any, params: Any = None, *, debug_info: Any = None) -> Any:
+def wrap_init(f: Any, params: Any = None, *, debug_info: Any = None) -> WrappedFun:
     """Return a function without transformations around it as a `WrappedFun`.
 
     Args:
@@ -142,7 +142,7 @@ def _takes_function(define):
 
 @public
 @_takes_function
-def transformation(gen: Any) -> Any:
+def transformation(gen: Any) -> Callable[..., Any]:
     """Make a transformation of a generator.
 
     The generator takes its own arguments and those of the call, yields ``(args, kwargs)`` for the
@@ -170,7 +170,7 @@ def transformation(gen: Any) -> Any:
 
 @public
 @_takes_function
-def transformation_with_aux(gen: Any) -> Any:
+def transformation_with_aux(gen: Any) -> Callable[..., Any]:
     """Make a transformation of a generator whose last yield is ``(result, auxiliary output)``.
 
     Applied to a function it gives the wrapped function, and a function that returns the auxiliary
@@ -203,7 +203,7 @@ def transformation_with_aux(gen: Any) -> Any:
 
 @public
 @_takes_function
-def transformation2(outer: Any) -> Any:
+def transformation2(outer: Any) -> Callable[..., Any]:
     """Make a transformation of a function ``outer(inner, *its arguments, *args, **kwargs)``.
 
     Example:
@@ -227,7 +227,7 @@ def transformation2(outer: Any) -> Any:
 
 @public
 @_takes_function
-def transformation_with_aux2(outer: Any) -> Any:
+def transformation_with_aux2(outer: Any) -> Callable[..., Any]:
     """Make a transformation of ``outer(inner, store, *its arguments, *args, **kwargs)``.
 
     The auxiliary output is what `outer` gives to ``store.store``.
@@ -303,7 +303,7 @@ def merge_linear_aux(first: Any, second: Any) -> Any:
 
 
 @public
-def cache(call: Any, *, explain: Any = None) -> Any:
+def cache(call: Any, *, explain: Any = None) -> Callable[..., Any]:
     """Keep what a function of a `WrappedFun` returns, as long as the innermost function lives.
 
     Args:

@@ -6,6 +6,7 @@ builder (`extend.register_lowering`), or through jaxlib's bindings of MLIR, in J
 their own.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors, tree
@@ -87,7 +88,7 @@ class _ByPlatform:
 
 
 @public_mlir
-def lower_fun(fun: Any, multiple_results: Any = True) -> Any:
+def lower_fun(fun: Any, multiple_results: Any = True) -> Callable[..., Any]:
     """Return the lowering rule of a primitive that does what a function of arrays does.
 
     Args:
@@ -106,7 +107,7 @@ def lower_fun(fun: Any, multiple_results: Any = True) -> Any:
 
 
 @set_module("evertrace.extend")
-def register_lowering(prim: Any, rule: Any, platform: Any = None) -> Any:
+def register_lowering(prim: Any, rule: Any, platform: Any = None) -> Callable[..., Any]:
     """Register how a primitive is compiled, and run where nothing else says how.
 
     Args:
@@ -165,7 +166,7 @@ def register_lowering(prim: Any, rule: Any, platform: Any = None) -> Any:
 @public_mlir
 def register_jax_lowering(
     prim: Any, rule: Any, platform: Any = None, inline: Any = True, cacheable: Any = True
-) -> Any:
+) -> Callable[..., Any]:
     """Register how a primitive is compiled, by a rule in JAX's signature.
 
     Args:

@@ -13,7 +13,7 @@ public = set_module("evertrace.extend.source_info_util")
 
 
 @public
-def new_name_stack(name: Any = "") -> Any:
+def new_name_stack(name: Any = "") -> NameStack:
     """Return a name stack of one scope, or of none.
 
     Example:
@@ -25,7 +25,7 @@ def new_name_stack(name: Any = "") -> Any:
 
 
 @public
-def new_source_info() -> Any:
+def new_source_info() -> SourceInfo:
     """Return what is known of nothing.
 
     Example:
@@ -37,7 +37,7 @@ def new_source_info() -> Any:
 
 
 @public
-def current_name_stack() -> Any:
+def current_name_stack() -> NameStack:
     """Return the named scopes in force.
 
     Example:
@@ -50,7 +50,7 @@ def current_name_stack() -> Any:
 
 
 @public
-def current() -> Any:
+def current() -> SourceInfo:
     """Return where the user's code is, and the named scopes in force.
 
     Example:
@@ -167,7 +167,7 @@ def user_context(traceback: Any, *, name_stack: Any = None) -> Any:
 
 
 @public
-def summarize(source_info: Any, num_frames: Any = 1) -> Any:
+def summarize(source_info: Any, num_frames: Any = 1) -> str:
     """Return the place in words: file, line and function, or "unknown".
 
     Args:

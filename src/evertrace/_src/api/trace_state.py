@@ -20,26 +20,26 @@ class OpaqueTraceState:
 
     __slots__ = ("_id", "_trace")
 
-    def __init__(self, trace):
+    def __init__(self, trace: Any):
         self._trace, self._id = weakref.ref(trace), id(trace)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, OpaqueTraceState):
             return NotImplemented
         trace = self._trace()
         return self is other or (trace is not None and trace is other._trace())
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._id)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         trace = self._trace()
         name = "ended" if trace is None else trace.name or type(trace).__name__
         return f"OpaqueTraceState({name})"
 
 
 @public
-def get_opaque_trace_state(convention: Any = None) -> Any:
+def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
     """Return a hashable value that is equal as long as the same transformations are active.
 
     Args:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.jit.stages import Lowered, Traced
 
 P = ParamSpec("P")
@@ -12,6 +14,8 @@ Q = ParamSpec("Q")
 R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S")
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+G_co = TypeVar("G_co", covariant=True)
 
 
 class Jitted(Protocol[P, R_co]):
@@ -61,6 +65,48 @@ class Jitted(Protocol[P, R_co]):
     def __get__(
         self: Jitted[Concatenate[S, Q], T], obj: S, objtype: type | None = None, /
     ) -> Jitted[Q, T]: ...
+
+
+class Gradient(Protocol[T_contra, G_co, P]):
+    """What `grad` returns: of an array or a number an array, of another tree one like it."""
+
+    __name__: str
+
+    @overload
+    def __call__(
+        self: Gradient[Array, Any, P], x: ArrayLike, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self: Gradient[float, Any, P], x: ArrayLike, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Array: ...
+    @overload
+    def __call__(self, x: T_contra, /, *args: P.args, **kwargs: P.kwargs) -> G_co: ...
+
+
+class ValueAndGradient(Protocol[T_contra, G_co, P, R_co]):
+    """What `value_and_grad` returns: the result, and what `grad` returns."""
+
+    __name__: str
+
+    @overload
+    def __call__(
+        self: ValueAndGradient[Array, Any, P, T],
+        x: ArrayLike,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> tuple[T, Array]: ...
+    @overload
+    def __call__(
+        self: ValueAndGradient[float, Any, P, T],
+        x: ArrayLike,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> tuple[T, Array]: ...
+    @overload
+    def __call__(self, x: T_contra, /, *args: P.args, **kwargs: P.kwargs) -> tuple[R_co, G_co]: ...
 
 
 class JitDecorator(Protocol):

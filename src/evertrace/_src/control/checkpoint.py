@@ -7,7 +7,7 @@ backwards, which begins by computing the other intermediate values again.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
@@ -42,6 +42,8 @@ from evertrace._src.transforms.jvp import jvp_jaxpr
 from evertrace._src.transforms.linearize import linearize_jaxpr
 from evertrace._src.transforms.staging import inline, restage
 from evertrace._src.transforms.transpose import transpose_jaxpr
+
+T = TypeVar("T")
 
 # ---------------------------------------------------------------- the decorator
 
@@ -246,7 +248,7 @@ remat_p: Primitive = Primitive(
 
 
 @set_module("evertrace.ad_checkpoint")
-def checkpoint_name(x: Any, name: Any) -> Any:
+def checkpoint_name(x: T, name: str) -> T:
     """Give values a name that checkpoint policies can refer to; returns the values as they are.
 
     Args:
@@ -290,7 +292,7 @@ optimization_barrier_p: Primitive = Primitive(
 
 
 @set_module("evertrace.lax")
-def optimization_barrier(operand: Any) -> Any:
+def optimization_barrier(operand: T) -> T:
     """Keep the compiler from moving computations across: all of `operand` is computed first.
 
     Args:

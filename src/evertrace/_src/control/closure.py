@@ -19,7 +19,7 @@ from evertrace._src.transforms.staging import inline, known_value
 
 
 @set_module("evertrace")
-def closure_convert(fun: Any, *example_args: Any) -> Any:
+def closure_convert(fun: Any, *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
     """Turn the traced values that a function captures into arguments.
 
     A custom rule cannot differentiate by what a function argument captures. Converted, the function

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors, tree
@@ -23,7 +24,7 @@ from evertrace._src.transforms.staging import close_jaxpr, inline
 
 
 @set_module("evertrace.lax")
-def composite(decomposition: Any, name: Any, version: Any = 0) -> Any:
+def composite(decomposition: Any, name: Any, version: Any = 0) -> Callable[..., Any]:
     """Make a function known to compilers as an operation of its own.
 
     Args:

@@ -14,7 +14,7 @@ from evertrace._src.doors import door
 
 
 @door
-def check_jaxpr(jaxpr: Any) -> Any:
+def check_jaxpr(jaxpr: Any) -> None:
     """Raise `JaxprTypeError` unless every variable is defined once, before use, and well typed.
 
     Example:

@@ -99,7 +99,7 @@ def register_event_listener(callback: Any) -> None:
 
 
 @public
-def register_event_duration_secs_listener(callback: Any) -> Any:
+def register_event_duration_secs_listener(callback: Any) -> None:
     """Have ``callback(event, duration, **kwargs)`` called at each duration.
 
     Example:
@@ -118,7 +118,7 @@ def register_event_duration_secs_listener(callback: Any) -> Any:
 
 
 @public
-def register_scalar_listener(callback: Any) -> Any:
+def register_scalar_listener(callback: Any) -> None:
     """Have ``callback(event, value, **kwargs)`` called at each `record_scalar`.
 
     Example:
@@ -135,7 +135,7 @@ def register_scalar_listener(callback: Any) -> Any:
 
 
 @public
-def register_event_time_span_listener(callback: Any) -> Any:
+def register_event_time_span_listener(callback: Any) -> None:
     """Have ``callback(event, start_time, end_time, **kwargs)`` called at each time span.
 
     Example:
@@ -152,7 +152,7 @@ def register_event_time_span_listener(callback: Any) -> Any:
 
 
 @public
-def unregister_event_listener(callback: Any) -> Any:
+def unregister_event_listener(callback: Any) -> None:
     """Undo `register_event_listener`; ValueError if it was not registered.
 
     Example:
@@ -166,7 +166,7 @@ def unregister_event_listener(callback: Any) -> Any:
 
 
 @public
-def unregister_event_duration_listener(callback: Any) -> Any:
+def unregister_event_duration_listener(callback: Any) -> None:
     """Undo `register_event_duration_secs_listener`; ValueError if it was not registered.
 
     Example:
@@ -180,7 +180,7 @@ def unregister_event_duration_listener(callback: Any) -> Any:
 
 
 @public
-def unregister_scalar_listener(callback: Any) -> Any:
+def unregister_scalar_listener(callback: Any) -> None:
     """Undo `register_scalar_listener`; ValueError if it was not registered.
 
     Example:
@@ -194,7 +194,7 @@ def unregister_scalar_listener(callback: Any) -> Any:
 
 
 @public
-def unregister_event_time_span_listener(callback: Any) -> Any:
+def unregister_event_time_span_listener(callback: Any) -> None:
     """Undo `register_event_time_span_listener`; ValueError if it was not registered.
 
     Example:

@@ -148,18 +148,18 @@ class Undefined:
 
     __slots__ = ("reason",)
 
-    def __init__(self, reason):
-        self.reason = reason
+    def __init__(self, reason: Any):
+        self.reason: Any = reason
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return False
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"undefined({self.reason!r})"
 
 
 @doors.door
-def undefined(reason: Any) -> Any:
+def undefined(reason: Any) -> Undefined:
     """Mark a rule slot as empty on purpose, with the reason.
 
     Example:

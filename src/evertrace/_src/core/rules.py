@@ -49,7 +49,7 @@ class LinearArg:
 
 
 @door
-def is_linear(x: Any) -> Any:
+def is_linear(x: Any) -> bool:
     """Whether a transposition rule must return a cotangent for this operand.
 
     Example:

@@ -32,7 +32,7 @@ def callback(
     ordered: bool = False,
     partitioned: bool = False,
     **kwargs: Any,
-) -> Any:
+) -> None:
     """Call a Python function with the values of arrays, from a function that may be compiled.
 
     Args:
@@ -71,7 +71,7 @@ def print(
     partitioned: bool = False,
     skip_format_check: bool = False,
     **kwargs: Any,
-) -> Any:
+) -> None:
     """Print values when they are known, from a function that may be compiled.
 
     Args:
@@ -111,7 +111,7 @@ def log(
     partitioned: bool = False,
     skip_format_check: bool = False,
     **kwargs: Any,
-) -> Any:
+) -> None:
     """Log values when they are known: `print`, to the logger "evertrace.debug" at level INFO.
 
     The arguments are those of `print`.

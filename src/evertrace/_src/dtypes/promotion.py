@@ -134,7 +134,7 @@ def _is_strict() -> bool:
     return config.current().numpy_dtype_promotion == "strict"
 
 
-def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
+def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]:
     """Return the common dtype of two dtypes.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors
@@ -14,7 +15,7 @@ public = set_module("evertrace.example_libraries.stax")
 
 
 @public
-def FanOut(num: Any) -> Any:
+def FanOut(num: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that gives its input several times, for `parallel`.
 
     Args:
@@ -45,10 +46,11 @@ def _fan_in_sum():
 
 
 FanInSum: Any = _fan_in_sum()
+"""The layer that adds its inputs up."""
 
 
 @public
-def FanInConcat(axis: Any = -1) -> Any:
+def FanInConcat(axis: Any = -1) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that concatenates several inputs.
 
     Args:
@@ -74,7 +76,7 @@ def FanInConcat(axis: Any = -1) -> Any:
 
 
 @public
-def serial(*layers: Any) -> Any:
+def serial(*layers: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that applies layers one after the other.
 
     Args:
@@ -112,7 +114,7 @@ def serial(*layers: Any) -> Any:
 
 
 @public
-def parallel(*layers: Any) -> Any:
+def parallel(*layers: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that applies layers side by side, each to an input of its own.
 
     Args:
@@ -178,7 +180,7 @@ def _keys(rng, count):
 
 
 @public
-def shape_dependent(make_layer: Any) -> Any:
+def shape_dependent(make_layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that is made when the shape of the input is known.
 
     Args:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from evertrace._src import errors
 from evertrace._src import tree as trees
+from evertrace._src.arrays.array import Array
 from evertrace._src.numpy import products, ufuncs
 from evertrace._src.numpy.elementary import real, where
 from evertrace._src.support import set_module, unzip2
+
+T = TypeVar("T")
 
 public = set_module("evertrace.example_libraries.optimizers")
 
@@ -50,7 +53,6 @@ trees.register_pytree_node(
     lambda structures, children: OptimizerState(*children, *structures),
 )
 
-Array = Any
 Params = Any
 State = Any
 Updates = Any
@@ -167,7 +169,7 @@ def _states(opt_state):
 
 
 @public
-def l2_norm(tree: Any) -> Any:
+def l2_norm(tree: Any) -> Array:
     """Return the root of the sum of the squared absolute values of all elements.
 
     Args:
@@ -184,7 +186,7 @@ def l2_norm(tree: Any) -> Any:
 
 
 @public
-def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+def clip_grads(grad_tree: T, max_norm: Any) -> T:
     """Return gradients scaled down to a norm of `max_norm`, where theirs is greater.
 
     Args:
@@ -245,7 +247,7 @@ def unpack_optimizer_state(opt_state: Any) -> Any:
 
 
 @public
-def pack_optimizer_state(marked_pytree: Any) -> Any:
+def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     """Return the state of which `unpack_optimizer_state` gave a tree.
 
     Args:

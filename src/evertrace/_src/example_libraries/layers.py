@@ -38,7 +38,9 @@ DRAW_SMALL_B = normal(1e-6)
 
 
 @public
-def Dense(out_dim: Any, W_init: Any = DRAW_W, b_init: Any = DRAW_B) -> Any:
+def Dense(
+    out_dim: Any, W_init: Any = DRAW_W, b_init: Any = DRAW_B
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer ``inputs @ W + b``.
 
     Args:
@@ -105,7 +107,7 @@ def GeneralConv(
     padding: Any = "VALID",
     W_init: Any = None,
     b_init: Any = DRAW_SMALL_B,
-) -> Any:
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer of a convolution; `Conv` is the one with channels last, in two dimensions.
 
     Args:
@@ -148,7 +150,7 @@ def GeneralConvTranspose(
     padding: Any = "VALID",
     W_init: Any = None,
     b_init: Any = DRAW_SMALL_B,
-) -> Any:
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer of a transposed convolution; `ConvTranspose` has channels last.
 
     Args:
@@ -196,7 +198,7 @@ def BatchNorm(
     scale: bool = True,
     beta_init: Any = zeros,
     gamma_init: Any = ones,
-) -> Any:
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that shifts and scales its inputs to mean beta and deviation gamma.
 
     Args:
@@ -275,21 +277,33 @@ def _keep_shape(rng, input_shape):
 
 
 Tanh: Any = elementwise(ufuncs.tanh)
+"""The layer of `tanh`."""
 Relu: Any = elementwise(activations.relu)
+"""The layer of `relu`."""
 Exp: Any = elementwise(ufuncs.exp)
+"""The layer of `exp`."""
 LogSoftmax: Any = elementwise(normalization.log_softmax, axis=-1)
+"""The layer of `log_softmax` along the last axis."""
 Softmax: Any = elementwise(normalization.softmax, axis=-1)
+"""The layer of `softmax` along the last axis."""
 Softplus: Any = elementwise(activations.softplus)
+"""The layer of `softplus`."""
 Sigmoid: Any = elementwise(activations.sigmoid)
+"""The layer of `sigmoid`."""
 Elu: Any = elementwise(activations.elu)
+"""The layer of `elu`."""
 LeakyRelu: Any = elementwise(activations.leaky_relu)
+"""The layer of `leaky_relu`."""
 Selu: Any = elementwise(activations.selu)
+"""The layer of `selu`."""
 Gelu: Any = elementwise(activations.gelu)
+"""The layer of `gelu`."""
 Identity: Any = elementwise(lambda x: x)
+"""The layer that returns its inputs."""
 
 
 @public
-def Dropout(rate: Any, mode: Any = "train") -> Any:
+def Dropout(rate: Any, mode: Any = "train") -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that sets random elements to 0 and scales the others up.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors
@@ -26,6 +27,7 @@ def _flatten():
 
 
 Flatten: Any = _flatten()
+"""The layer that makes one axis of all axes but the first."""
 
 
 def _pooling(reduction_p, window_shape, strides, padding, spec, rescale=None):
@@ -75,7 +77,7 @@ def _pooling(reduction_p, window_shape, strides, padding, spec, rescale=None):
 @public
 def MaxPool(
     window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None
-) -> Any:
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer of the largest elements of windows.
 
     Args:
@@ -99,7 +101,7 @@ def MaxPool(
 @public
 def SumPool(
     window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None
-) -> Any:
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer of the sums of windows.
 
     Args:
@@ -122,7 +124,7 @@ def SumPool(
 @public
 def AvgPool(
     window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None
-) -> Any:
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer of the means of windows; padding does not count.
 
     Args:

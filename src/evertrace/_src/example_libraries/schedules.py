@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.numpy import creation, elementary, inspection, reductions, ufuncs
 from evertrace._src.numpy.indexing import take
 from evertrace._src.numpy.promotion import is_arraylike
@@ -123,7 +124,7 @@ def polynomial_decay(
 
 
 @public
-def piecewise_constant(boundaries: Any, values: Any) -> Any:
+def piecewise_constant(boundaries: Any, values: Any) -> Callable[[Any], Array]:
     """Return the schedule that has a size for each of several intervals of steps.
 
     Args:

@@ -12,7 +12,7 @@ from evertrace._src.support import set_module
 
 
 @set_module("evertrace.experimental.shard_alike")
-def shard_alike(x: Any, y: Any) -> Any:
+def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
     """Return two trees as they are: on the one device that programs run on, they are placed alike.
 
     Args:

@@ -1,6 +1,7 @@
 """`buffer_callback`: Python functions that write their results into memory that they are given."""
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ def buffer_callback(
     vmap_method: Any = None,
     input_output_aliases: Any = None,
     command_buffer_compatible: Any = False,
-) -> Any:
+) -> Callable[..., Any]:
     """Return a function that calls a Python function on memory, from programs as well.
 
     Args:

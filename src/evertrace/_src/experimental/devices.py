@@ -24,7 +24,7 @@ def create_device_mesh(
     *,
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
-) -> Any:
+) -> np.ndarray[Any, Any]:
     """Return devices as an array to make a `Mesh` of.
 
     Args:
@@ -70,7 +70,7 @@ def create_hybrid_device_mesh(
     process_is_granule: bool = False,
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
-) -> Any:
+) -> np.ndarray[Any, Any]:
     """Return devices as an array for a mesh whose axes go through a fast and a slow network.
 
     Args:

@@ -41,7 +41,7 @@ def _error(cls, what, fix):
 
 
 @public
-def serialize(compiled: Any) -> Any:
+def serialize(compiled: Any) -> tuple[bytes, Any, Any]:
     """Return a compiled function as bytes, and the trees of its arguments and results.
 
     XLA's code is written, whichever engine runs the function here.
@@ -114,7 +114,7 @@ def _to_json(avals):
 @public
 def deserialize_and_load(
     serialized: Any, in_tree: Any, out_tree: Any, backend: Any = None, execution_devices: Any = None
-) -> Any:
+) -> Compiled:
     """Return the compiled function that `serialize` wrote.
 
     Only load what you trust: an executable is machine code.

@@ -127,7 +127,7 @@ def _joint(size, *bounds):
 
 
 @public
-def stateful_rng(seed: Any = None, *, impl: Any = None) -> Any:
+def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
     """Return a generator that moves on as it is drawn from.
 
     Args:

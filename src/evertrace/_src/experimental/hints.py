@@ -2,12 +2,14 @@
 
 import contextlib
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.formats import Layout, row_major
 from evertrace._src.support import set_module
+
+T = TypeVar("T")
 
 _COMPUTE = re.compile(r"device_host|device|tpu_sparsecore|gpu_stream:\d+")
 
@@ -71,7 +73,7 @@ def set_xla_metadata(x: Any = None, **metadata: Any) -> Any:
 
 
 @set_module("evertrace.experimental.layout")
-def with_layout_constraint(x: Any, layouts: Any) -> Any:
+def with_layout_constraint(x: T, layouts: Any) -> T:
     """Return a tree of arrays, which have to be laid out in memory as they are: row-major.
 
     Args:

@@ -565,7 +565,7 @@ def _transposed(fun, prim, ct):
 
 
 @public
-def jvp_from_lin(self: Any, primals: Any, tangents: Any) -> Any:
+def jvp_from_lin(self: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
     """A method `jvp` made of `lin` and `linearized`: ``jvp = jvp_from_lin`` in a class.
 
     Example:

@@ -132,7 +132,7 @@ def sync_global_devices(name: str) -> None:
 
 
 @multihost_utils
-def reached_preemption_sync_point(step_id: Any) -> Any:
+def reached_preemption_sync_point(step_id: Any) -> bool:
     """Return whether all processes should stop and save: False, nobody announces it here.
 
     Args:

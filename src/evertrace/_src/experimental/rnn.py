@@ -21,6 +21,7 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.api.autodiff import vjp
 from evertrace._src.api.formula import formula
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax.loops import scan
 from evertrace._src.nn.activations import sigmoid
@@ -102,7 +103,7 @@ def get_num_params_in_lstm(
 @public
 def init_lstm_weight(
     rng: Any, input_size: Any, hidden_size: Any, num_layers: Any, bidirectional: Any
-) -> Any:
+) -> Array:
     """Return random weights, uniform between plus and minus ``1 / sqrt(hidden_size)``.
 
     Args:
@@ -128,7 +129,7 @@ def init_lstm_weight(
 @public
 def unpack_lstm_weights(
     weights: Any, input_size: Any, hidden_size: Any, num_layers: Any, bidirectional: Any
-) -> Any:
+) -> tuple[dict[int, Any], ...]:
     """Return the matrices and biases of flat weights.
 
     Args:
@@ -157,7 +158,7 @@ def unpack_lstm_weights(
 @public
 def swap_lstm_gates(
     weights: Any, input_size: Any, hidden_size: Any, num_layers: Any, bidirectional: Any
-) -> Any:
+) -> Array:
     """Return weights with the last two gates, ``g`` and ``o``, in each other's place.
 
     Args:
@@ -193,7 +194,7 @@ def lstm(
     dropout: Any,
     bidirectional: Any,
     precision: Any = None,
-) -> Any:
+) -> tuple[Array, Array, Array]:
     """Apply layers of long short-term memory to sequences.
 
     Args:
@@ -518,7 +519,7 @@ def lstm_ref(
     num_layers: Any,
     dropout: Any,
     bidirectional: Any,
-) -> Any:
+) -> tuple[Array, Array, Array]:
     """Apply `lstm` with the weights in parts.
 
     Args:

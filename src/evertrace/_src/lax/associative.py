@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
@@ -14,11 +14,11 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, slice_p
 from evertrace._src.ops.structural import reshape, rev_p
 
+T = TypeVar("T")
+
 
 @stateful
-def associative_scan(
-    fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0
-) -> Any:
+def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0) -> T:
     """Return the running results of an associative operation along an axis.
 
     Element k of the result is ``fn(... fn(fn(e0, e1), e2) ..., ek)``, computed in a tree of about

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -40,16 +40,17 @@ from evertrace._src.transforms.staging import inline, restage
 
 _INDEX = np.dtype(np.int32)
 _MISSING = object()
+T = TypeVar("T")
 
 
 @stateful
 def cond(
     pred: ArrayLike,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
+    true_fun: Callable[..., T],
+    false_fun: Callable[..., T],
     *operands: Any,
     operand: Any = _MISSING,
-) -> Any:
+) -> T:
     """Apply one of two functions, chosen by a condition when the program runs.
 
     Only the chosen function runs, except under `vmap` over the condition, where both run and the
@@ -93,10 +94,10 @@ def cond(
 @stateful
 def switch(
     index: ArrayLike,
-    branches: Sequence[Callable[..., Any]],
+    branches: Sequence[Callable[..., T]],
     *operands: Any,
     operand: Any = _MISSING,
-) -> Any:
+) -> T:
     """Apply one of several functions, chosen by an index when the program runs.
 
     Args:

@@ -6,7 +6,7 @@ along them counts the last one fastest. Each function takes trees of arrays wher
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import add_p, const, mul_p
 from evertrace._src.ops.reduce import reduce_max_p, reduce_min_p
 from evertrace._src.ops.structural import expand_dims, moveaxis, reduce_sum_p, reshape
+
+T = TypeVar("T")
 
 
 def axis_size(axis_name: AxisName) -> int:
@@ -65,8 +67,8 @@ def axis_index(axis_name: AxisName) -> Array:
 
 
 def psum(
-    x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
-) -> Any:
+    x: T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> T:
     """Add up the values of all examples; each gets the sum.
 
     Args:
@@ -114,8 +116,8 @@ def _of_group(x, names, groups):
 
 
 def pmean(
-    x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
-) -> Any:
+    x: T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> T:
     """Average the values of all examples; each gets the mean.
 
     Args:
@@ -140,8 +142,8 @@ def pmean(
 
 
 def pmax(
-    x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
-) -> Any:
+    x: T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> T:
     """Return the largest of all examples' values, element by element.
 
     Args:
@@ -166,8 +168,8 @@ def pmax(
 
 
 def pmin(
-    x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
-) -> Any:
+    x: T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> T:
     """Return the smallest of all examples' values, element by element; otherwise as `pmax`.
 
     Args:
@@ -201,7 +203,7 @@ def _extremum(prim, reduction, x, axis_name, axis_index_groups):
 # ---------------------------------------------------------------- moving whole values
 
 
-def ppermute(x: Any, axis_name: AxisName, perm: Any) -> Any:
+def ppermute(x: T, axis_name: AxisName, perm: Any) -> T:
     """Send each example's value to another example.
 
     Args:
@@ -233,7 +235,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Any) -> Any:
     )
 
 
-def pcast(x: Any, axis_name: Any, *, to: Any) -> Any:
+def pcast(x: T, axis_name: Any, *, to: Any) -> T:
     """Let a value that all examples share count as one that varies among them.
 
     Args:
@@ -267,7 +269,7 @@ def pcast(x: Any, axis_name: Any, *, to: Any) -> Any:
     return tree.map(cast, x)
 
 
-def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
+def pshuffle(x: T, axis_name: Any, perm: Any) -> T:
     """Give each example the value of another one.
 
     Args:
@@ -298,7 +300,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
 
 
-def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:
     """Give all examples the value of one of them.
 
     Args:
@@ -329,14 +331,14 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 
 
 def all_gather(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
-) -> Any:
+) -> T:
     """Join the values of all examples; each gets all of them.
 
     Args:
@@ -381,13 +383,13 @@ def all_gather(
 
 
 def psum_scatter(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     *,
     scatter_dimension: int = 0,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """Add up the values of all examples and give each its part of the sum.
 
     Args:
@@ -434,14 +436,14 @@ def psum_scatter(
 
 
 def all_to_all(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     split_axis: int,
     concat_axis: int,
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """Send part i of a dimension to example i; each example joins what it gets.
 
     Args:
@@ -568,7 +570,7 @@ def ragged_all_to_all(
     return within.put_together(every, output, starts, places, numbers[3])
 
 
-def pswapaxes(x: Any, axis_name: Any, axis: Any, *, axis_index_groups: Any = None) -> Any:
+def pswapaxes(x: T, axis_name: Any, axis: Any, *, axis_index_groups: Any = None) -> T:
     """Exchange the mapped axis and a dimension of the same size.
 
     Args:

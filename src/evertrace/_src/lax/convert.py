@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from evertrace._src.ops.convert import (
     stop_gradient_p,
 )
 from evertrace._src.ops.elementwise import real_p
+
+T = TypeVar("T")
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
@@ -100,7 +102,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
     )
 
 
-def stop_gradient(x: ArrayLike) -> Any:
+def stop_gradient(x: T) -> T:
     """Return `x` as a constant for every derivative.
 
     Args:

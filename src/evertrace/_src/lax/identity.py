@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.ops.sink import dce_sink_p
 from evertrace._src.ops.structural import broadcast_in_dim_p
+
+T = TypeVar("T")
 
 
 def stage(x: Any, /) -> Array:
@@ -69,7 +71,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept, sharding=None)
 
 
-def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+def with_sharding_constraint(x: T, shardings: Any) -> T:
     """Return arrays, which are to be laid out as the shardings say.
 
     Args:
@@ -114,7 +116,7 @@ def _checked(where, leaf, sharding):
     return sharding_constraint_p.bind(x, sharding=sharding, unconstrained_dims=frozenset())
 
 
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> Any:
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     """Keep values in the program though nothing reads them.
 
     Args:

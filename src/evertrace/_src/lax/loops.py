@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from evertrace._src.transforms.batching import Axis, batch_flat
 from evertrace._src.transforms.jvp import JVPTrace
 from evertrace._src.transforms.linearize import TapeTrace
 
+T = TypeVar("T")
+Y = TypeVar("Y")
+
 bounded: Any = LazyModule("evertrace._src.control.bounded")
 loop: Any = LazyModule("evertrace._src.control.loop")
 
@@ -48,11 +51,11 @@ loop: Any = LazyModule("evertrace._src.control.loop")
 @stateful
 def while_loop(
     cond_fun: Callable[..., Any],
-    body_fun: Callable[..., Any],
+    body_fun: Callable[..., T],
     init_val: Any,
     *,
     max_steps: int | None = None,
-) -> Any:
+) -> T:
     """Apply a function to a value again and again while a condition holds.
 
     Args:
@@ -180,11 +183,11 @@ def _check_condition(cond):
 def fori_loop(
     lower: Any,
     upper: Any,
-    body_fun: Callable[..., Any],
+    body_fun: Callable[..., T],
     init_val: Any,
     *,
     unroll: int | bool | None = None,
-) -> Any:
+) -> T:
     """Apply ``value = body_fun(i, value)`` for i from `lower` to `upper` - 1.
 
     If both bounds are known when the loop is traced it is a `scan`, and so can be differentiated in
@@ -293,14 +296,14 @@ def _bounds(lower, upper) -> tuple[Any, Any]:
 
 @stateful
 def scan(
-    f: Callable[..., Any],
+    f: Callable[..., tuple[T, Y]],
     init: Any,
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[T, Y]:
     """Loop over the leading dimension of arrays, with a carry, and stack what each turn returns.
 
     ::
@@ -475,7 +478,7 @@ def _stack(items):
 
 
 @stateful
-def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[..., T], xs: Any, *, batch_size: int | None = None) -> T:
     """Apply a function to each slice of arrays along their leading dimension, one after the other.
 
     Like `vmap`, but the slices are worked on in turn: less memory, and `f` runs for one at a time.

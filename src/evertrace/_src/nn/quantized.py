@@ -53,7 +53,7 @@ class BlockScaleConfig:
 
 
 @set_module("evertrace.nn")
-def get_scaled_dot_general_config(mode: Any, global_scale: Any = None) -> Any:
+def get_scaled_dot_general_config(mode: Any, global_scale: Any = None) -> BlockScaleConfig:
     """Return how `scaled_dot_general` quantises one operand.
 
     Args:

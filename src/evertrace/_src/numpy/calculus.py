@@ -118,7 +118,7 @@ def ediff1d(
 @native.planned(by_type=False)
 def gradient(
     f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: int | None = None
-) -> Any:
+) -> Array | list[Array]:
     """Return derivatives of a sampled function along axes, by second order central differences.
 
     Args:

@@ -32,7 +32,9 @@ NO_TANGENTS = undefined("its operands are integers or booleans, which carry no t
 
 
 @set_module("evertrace.extend")
-def elementwise(name: str, accepts: Any, *, result: Any = None, host: Any, **rules: Any) -> Any:
+def elementwise(
+    name: str, accepts: Any, *, result: Any = None, host: Any, **rules: Any
+) -> Primitive:
     """Make an elementwise primitive.
 
     Args:

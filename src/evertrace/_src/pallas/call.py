@@ -2,6 +2,7 @@
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors, tree
@@ -130,7 +131,7 @@ def pallas_call(
     compiler_params: Any = None,
     cost_estimate: Any = None,
     metadata: Any = None,
-) -> Any:
+) -> Callable[..., Any]:
     """Return a function of arrays that runs a kernel for each step of a grid.
 
     The kernel sees *refs* of blocks: those of the inputs, then of the outputs, then scratch memory.

@@ -3,11 +3,13 @@
 import functools
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors, tree
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.debug import callback as callbacks
@@ -67,7 +69,7 @@ def num_programs(axis: Any) -> Any:
 
 
 @public
-def when(condition: Any, /) -> Any:
+def when(condition: Any, /) -> Callable[..., Any]:
     """Return a decorator that calls a function, now, if a condition holds.
 
     Args:
@@ -109,7 +111,7 @@ def _without_result(fun):
 @public
 def loop(
     lower: Any, upper: Any, *, init_carry: Any = None, step: Any = 1, unroll: Any = None
-) -> Any:
+) -> Callable[..., Any]:
     """Return a decorator that calls a function in a loop, now.
 
     Args:
@@ -180,7 +182,7 @@ def run_scoped(f: Any, *types: Any, collective_axes: Any = (), **kw_types: Any) 
 
 
 @public
-def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
+def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable[..., Any]:
     """Return a decorator for `run_scoped`: new memory follows the arguments of each call.
 
     Args:
@@ -211,7 +213,7 @@ def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
 
 
 @public
-def run_state(f: Any) -> Any:
+def run_state(f: Any) -> Callable[..., Any]:
     """Return a function of arrays that a function of refs makes by changing them.
 
     Args:
@@ -238,7 +240,7 @@ def run_state(f: Any) -> Any:
 
 
 @public
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
     """Return an array of undefined contents: NaN, the least integer, or False.
 
     Args:
@@ -282,7 +284,7 @@ def empty_ref_like(x: Any) -> Any:
 
 
 @public
-def debug_print(fmt: Any, *args: Any) -> Any:
+def debug_print(fmt: Any, *args: Any) -> None:
     """Print from a kernel, at each of its steps.
 
     Args:
@@ -331,7 +333,7 @@ def align_to(a: Any, alignment: Any) -> Any:
 
 
 @public
-def next_power_of_2(x: Any) -> Any:
+def next_power_of_2(x: Any) -> int:
     """Return the least power of two that is not below `x`.
 
     Args:
@@ -356,7 +358,7 @@ def next_power_of_2(x: Any) -> Any:
 
 
 @public
-def strides_from_shape(shape: Any) -> Any:
+def strides_from_shape(shape: Any) -> tuple[int, ...]:
     """Return by how many elements the places of an array differ, per dimension.
 
     Example:
@@ -368,7 +370,7 @@ def strides_from_shape(shape: Any) -> Any:
 
 
 @public
-def broadcast_to(a: Any, shape: Any) -> Any:
+def broadcast_to(a: Any, shape: Any) -> Array:
     """Return an array broadcast to a shape, as `numpy.broadcast_to` does.
 
     Example:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.lax.dot import dot_general
@@ -90,7 +91,7 @@ def load(
 
 
 @public
-def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: Any = None) -> Any:
+def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: Any = None) -> None:
     """Write a ref, or a part of one (``ref.at[index]``), where a mask holds.
 
     A slice of it, `ds`, may reach beyond the end; what is written there is dropped.
@@ -142,7 +143,7 @@ def dot(
     trans_b: Any = False,
     allow_tf32: Any = None,
     precision: Any = None,
-) -> Any:
+) -> Array:
     """Return the product of two matrices, added up in float32 (integers in int32).
 
     Args:
@@ -181,7 +182,7 @@ def dot(
 
 
 @public
-def approx_tanh(x: Any) -> Any:
+def approx_tanh(x: Any) -> Array:
     """Return the hyperbolic tangent; on the CPU it is no approximation.
 
     Example:
@@ -206,7 +207,7 @@ def max_contiguous(x: Any, values: Any) -> Any:
 
 
 @public
-def debug_barrier() -> Any:
+def debug_barrier() -> None:
     """Do nothing: the threads of a GPU would wait for each other.
 
     Example:

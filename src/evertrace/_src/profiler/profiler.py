@@ -212,7 +212,7 @@ def annotate_function(
 
 
 @public
-def device_memory_profile(backend: Any = None) -> Any:
+def device_memory_profile(backend: Any = None) -> bytes:
     """Return what is allocated on the devices, as bytes for the program pprof.
 
     What made it is the program, not the line of Python, which jaxlib would have to remember for

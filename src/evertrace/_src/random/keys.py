@@ -134,7 +134,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
 
 
 @public
-def key_dtype(impl_spec: Any = None) -> Any:
+def key_dtype(impl_spec: Any = None) -> dtypes.KeyType:
     """Return the dtype of the keys of a generator, by default of the default one.
 
     Args:

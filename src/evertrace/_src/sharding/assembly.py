@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from evertrace._src.ops.sharding_constraint import first_device
 from evertrace._src.sharding.layout import as_sharding
 from evertrace._src.sharding.mesh import AbstractMesh, context_mesh
 from evertrace._src.support import set_module
+
+T = TypeVar("T")
 
 public = set_module("evertrace.sharding")
 top = set_module("evertrace")
@@ -224,7 +226,7 @@ def _counts(sharding, ndim):
 
 
 @top
-def reshard(xs: Any, out_shardings: Any) -> Any:
+def reshard(xs: T, out_shardings: Any) -> T:
     """Return arrays laid out in another way.
 
     Args:

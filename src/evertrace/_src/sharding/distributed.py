@@ -148,7 +148,7 @@ def _argument_error(address, count, index):
 
 
 @public
-def is_initialized() -> Any:
+def is_initialized() -> bool:
     """Return whether `initialize` has been called, and not `shutdown` since.
 
     Example:

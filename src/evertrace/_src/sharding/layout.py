@@ -450,7 +450,7 @@ def as_sharding(where: Any, given: Any) -> Any:
 
 
 @public
-def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> Any:
+def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> SingleDeviceSharding:
     """Return the sharding that has all of an array on one device.
 
     Example:

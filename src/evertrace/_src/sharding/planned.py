@@ -1,6 +1,7 @@
 """`plan`: what a program would take on each device of a mesh that need not be there."""
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ class DevicePlan(_Plan):
 
 
 @top
-def plan(fun: Any, mesh: Any) -> Any:
+def plan(fun: Any, mesh: Any) -> Callable[..., Any]:
     """Return a function that says what another one would take on each device of a mesh.
 
     Args:

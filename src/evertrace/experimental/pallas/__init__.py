@@ -42,6 +42,7 @@ from evertrace._src.pallas.specs import squeezed as squeezed
 ANY = MemorySpace.ANY
 HOST = MemorySpace.HOST
 BlockDim = int | Blocked | Element | Squeezed | None
+"""What the shape of a block says of a dimension: its size, or how it is indexed."""
 dslice = ds
 
 __all__ = [

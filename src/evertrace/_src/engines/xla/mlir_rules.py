@@ -212,7 +212,7 @@ class WrittenRule:
 
 
 @public
-def flatten_ir_values(values: Any) -> Any:
+def flatten_ir_values(values: Any) -> list[Any]:
     """Return a list of MLIR's values, from values, operations with results and sequences of them.
 
     Args:

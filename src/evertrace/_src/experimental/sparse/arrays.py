@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import no_sequence
 from evertrace._src.core.tracer import Tracer
@@ -256,7 +257,7 @@ tree.register_pytree_node(BCOO, _flatten, _unflatten)
 
 
 @public
-def bcoo_todense(mat: Any) -> Any:
+def bcoo_todense(mat: Any) -> Array:
     """Return a sparse array as a dense one.
 
     Args:
@@ -274,7 +275,7 @@ def bcoo_todense(mat: Any) -> Any:
 @public
 def bcoo_fromdense(
     mat: Any, *, nse: Any = None, n_batch: Any = 0, n_dense: Any = 0, index_dtype: Any = np.int32
-) -> Any:
+) -> BCOO:
     """Return a dense array as a sparse one.
 
     Args:
@@ -316,7 +317,7 @@ def bcoo_fromdense(
 
 
 @public
-def bcoo_extract(sparr: Any, arr: Any, *, assume_unique: Any = None) -> Any:
+def bcoo_extract(sparr: Any, arr: Any, *, assume_unique: Any = None) -> BCOO:
     """Return a sparse array with the values that a dense one has at its coordinates.
 
     Args:
@@ -344,7 +345,7 @@ def bcoo_extract(sparr: Any, arr: Any, *, assume_unique: Any = None) -> Any:
 
 
 @public
-def bcoo_sort_indices(mat: Any) -> Any:
+def bcoo_sort_indices(mat: Any) -> BCOO:
     """Return a sparse array with its elements in the order of their coordinates.
 
     Args:
@@ -364,7 +365,7 @@ def bcoo_sort_indices(mat: Any) -> Any:
 
 
 @public
-def bcoo_sum_duplicates(mat: Any, nse: Any = None) -> Any:
+def bcoo_sum_duplicates(mat: Any, nse: Any = None) -> BCOO:
     """Return a sparse array in which every coordinate stands once, in order.
 
     Args:
@@ -401,7 +402,7 @@ def bcoo_sum_duplicates(mat: Any, nse: Any = None) -> Any:
 @public
 def bcoo_update_layout(
     mat: Any, *, n_batch: Any = None, n_dense: Any = None, on_inefficient: Any = "error"
-) -> Any:
+) -> BCOO:
     """Return a sparse array with other numbers of batch and dense dimensions.
 
     Args:

@@ -131,7 +131,7 @@ def random_bcoo(
     sorted_indices: bool = False,
     generator: Any = uniform,
     **kwds: Any,
-) -> Any:
+) -> BCOO:
     """Return a sparse array of random elements at random coordinates.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.api.callback import pure_callback
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.experimental.sparse.formats import CSR
@@ -24,7 +25,9 @@ public = set_module("evertrace.experimental.sparse.linalg")
 
 
 @public
-def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: Any = 1e-6, reorder: Any = 1) -> Any:
+def spsolve(
+    data: Any, indices: Any, indptr: Any, b: Any, tol: Any = 1e-6, reorder: Any = 1
+) -> Array:
     """Solve a linear system with a sparse square matrix, by its factors.
 
     Args:
@@ -95,7 +98,7 @@ def _solve(turned, data, indices, indptr, b):
 
 
 @public
-def lobpcg_standard(A: Any, X: Any, m: Any = 100, tol: Any = None) -> Any:
+def lobpcg_standard(A: Any, X: Any, m: Any = 100, tol: Any = None) -> tuple[Array, Array, Any]:
     """Return the largest eigenvalues of a Hermitian matrix and their eigenvectors.
 
     Args:

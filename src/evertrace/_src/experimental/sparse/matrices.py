@@ -10,6 +10,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.api.formula import formula
 from evertrace._src.api.vectorize import vmap
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.experimental.sparse.arrays import JAXSparse, bcoo_extract, public
@@ -73,7 +74,7 @@ def coo_fromdense(mat: Any, *, nse: Any = None, index_dtype: Any = np.int32) -> 
 
 
 @public
-def coo_todense(mat: Any) -> Any:
+def coo_todense(mat: Any) -> Array:
     """Return a `COO` as a dense matrix.
 
     Args:
@@ -88,7 +89,7 @@ def coo_todense(mat: Any) -> Any:
 
 
 @public
-def coo_matvec(mat: Any, v: Any, transpose: bool = False) -> Any:
+def coo_matvec(mat: Any, v: Any, transpose: bool = False) -> Array:
     """Return the product of a `COO` and a vector.
 
     Args:
@@ -105,7 +106,7 @@ def coo_matvec(mat: Any, v: Any, transpose: bool = False) -> Any:
 
 
 @public
-def coo_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Any:
+def coo_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Array:
     """Return the product of a `COO` and a dense matrix.
 
     Args:
@@ -140,7 +141,7 @@ def csr_fromdense(mat: Any, *, nse: Any = None, index_dtype: Any = np.int32) -> 
 
 
 @public
-def csr_todense(mat: Any) -> Any:
+def csr_todense(mat: Any) -> Array:
     """Return a `CSR` as a dense matrix.
 
     Args:
@@ -155,7 +156,7 @@ def csr_todense(mat: Any) -> Any:
 
 
 @public
-def csr_matvec(mat: Any, v: Any, transpose: bool = False) -> Any:
+def csr_matvec(mat: Any, v: Any, transpose: bool = False) -> Array:
     """Return the product of a `CSR` and a vector.
 
     Args:
@@ -172,7 +173,7 @@ def csr_matvec(mat: Any, v: Any, transpose: bool = False) -> Any:
 
 
 @public
-def csr_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Any:
+def csr_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Array:
     """Return the product of a `CSR` and a dense matrix.
 
     Args:
@@ -194,7 +195,7 @@ def csr_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Any:
 @public
 def bcsr_fromdense(
     mat: Any, *, nse: Any = None, n_batch: Any = 0, n_dense: Any = 0, index_dtype: Any = np.int32
-) -> Any:
+) -> BCSR:
     """Return a dense array as a `BCSR`.
 
     Args:
@@ -216,7 +217,7 @@ def bcsr_fromdense(
 
 
 @public
-def bcsr_todense(mat: Any) -> Any:
+def bcsr_todense(mat: Any) -> Array:
     """Return a `BCSR` as a dense array.
 
     Args:
@@ -231,7 +232,7 @@ def bcsr_todense(mat: Any) -> Any:
 
 
 @public
-def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
+def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
     """Return the values that a dense array has where a `BCSR` has elements.
 
     Args:
@@ -310,7 +311,7 @@ def bcsr_dot_general_p(data, indices, indptr, x, *, shape, **options):
 @public
 def bcsr_broadcast_in_dim(
     mat: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any = None
-) -> Any:
+) -> BCSR:
     """Return a `BCSR` with more batch or dense dimensions, or larger ones of those of size 1.
 
     Args:
@@ -358,7 +359,7 @@ def bcsr_broadcast_in_dim(
 
 
 @public
-def bcsr_concatenate(operands: Any, *, dimension: Any) -> Any:
+def bcsr_concatenate(operands: Any, *, dimension: Any) -> BCSR:
     """Join `BCSR` arrays along a batch or sparse dimension.
 
     Args:
@@ -411,7 +412,7 @@ def _joined_batches(mats, d):
 
 
 @public
-def bcsr_sum_duplicates(mat: Any, nse: Any = None) -> Any:
+def bcsr_sum_duplicates(mat: Any, nse: Any = None) -> BCSR:
     """Return a `BCSR` in which every coordinate stands once, in order.
 
     Args:

@@ -20,7 +20,7 @@ from evertrace._src.numpy.shape import broadcast_to, moveaxis, reshape, transpos
 
 
 @public
-def bcoo_multiply_dense(sp_mat: Any, v: Any) -> Any:
+def bcoo_multiply_dense(sp_mat: Any, v: Any) -> BCOO:
     """Return the product, element by element, of a sparse array and a dense one.
 
     Args:
@@ -43,7 +43,7 @@ def bcoo_multiply_dense(sp_mat: Any, v: Any) -> Any:
 
 
 @public
-def bcoo_multiply_sparse(lhs: Any, rhs: Any) -> Any:
+def bcoo_multiply_sparse(lhs: Any, rhs: Any) -> BCOO:
     """Return the product, element by element, of sparse arrays of one shape.
 
     Args:

@@ -66,7 +66,7 @@ def bcoo_transpose_p(data, indices, *, permutation):
 
 
 @public
-def bcoo_transpose(mat: Any, *, permutation: Any) -> Any:
+def bcoo_transpose(mat: Any, *, permutation: Any) -> BCOO:
     """Return a sparse array with its dimensions in another order.
 
     Args:
@@ -103,7 +103,7 @@ def bcoo_transpose(mat: Any, *, permutation: Any) -> Any:
 
 
 @public
-def bcoo_reshape(mat: Any, *, new_sizes: Any, dimensions: Any = None, sharding: Any = None) -> Any:
+def bcoo_reshape(mat: Any, *, new_sizes: Any, dimensions: Any = None, sharding: Any = None) -> BCOO:
     """Return a sparse array with another shape.
 
     Args:
@@ -158,7 +158,7 @@ def bcoo_reshape(mat: Any, *, new_sizes: Any, dimensions: Any = None, sharding: 
 @public
 def bcoo_broadcast_in_dim(
     mat: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any = None
-) -> Any:
+) -> BCOO:
     """Return a sparse array with more dimensions, or larger ones of those of size 1.
 
     Args:
@@ -217,7 +217,7 @@ def bcoo_broadcast_in_dim(
 
 
 @public
-def bcoo_squeeze(arr: Any, *, dimensions: Any) -> Any:
+def bcoo_squeeze(arr: Any, *, dimensions: Any) -> BCOO:
     """Return a sparse array without some dimensions of size 1.
 
     Args:
@@ -241,7 +241,7 @@ def bcoo_squeeze(arr: Any, *, dimensions: Any) -> Any:
 
 
 @public
-def bcoo_rev(operand: Any, dimensions: Any) -> Any:
+def bcoo_rev(operand: Any, dimensions: Any) -> BCOO:
     """Return a sparse array with some dimensions reversed.
 
     Args:
@@ -267,7 +267,7 @@ def bcoo_rev(operand: Any, dimensions: Any) -> Any:
 
 
 @public
-def bcoo_slice(mat: Any, *, start_indices: Any, limit_indices: Any, strides: Any = None) -> Any:
+def bcoo_slice(mat: Any, *, start_indices: Any, limit_indices: Any, strides: Any = None) -> BCOO:
     """Return a box of a sparse array; elements outside of it stay, outside of the array.
 
     Args:
@@ -316,7 +316,7 @@ def bcoo_slice(mat: Any, *, start_indices: Any, limit_indices: Any, strides: Any
 
 
 @public
-def bcoo_dynamic_slice(mat: Any, start_indices: Any, slice_sizes: Any) -> Any:
+def bcoo_dynamic_slice(mat: Any, start_indices: Any, slice_sizes: Any) -> BCOO:
     """Return a box of known shape of a sparse array that begins where scalars say.
 
     Args:
@@ -352,7 +352,7 @@ def bcoo_dynamic_slice(mat: Any, start_indices: Any, slice_sizes: Any) -> Any:
 
 
 @public
-def bcoo_concatenate(operands: Any, *, dimension: Any) -> Any:
+def bcoo_concatenate(operands: Any, *, dimension: Any) -> BCOO:
     """Join sparse arrays along a dimension.
 
     Args:
@@ -387,7 +387,7 @@ def bcoo_concatenate(operands: Any, *, dimension: Any) -> Any:
 
 
 @public
-def bcoo_reduce_sum(mat: Any, *, axes: Any) -> Any:
+def bcoo_reduce_sum(mat: Any, *, axes: Any) -> BCOO:
     """Return the sums of a sparse array over some dimensions, a sparse array.
 
     Args:

@@ -15,6 +15,7 @@ import numpy as np
 from evertrace._src import errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.api.formula import formula
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.aval import ShapedArray
@@ -132,7 +133,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
 
 @public
-def todense(arr: Any) -> Any:
+def todense(arr: Any) -> Array:
     """Return a sparse array as a dense one, also inside of `sparsify`; a dense one as it is.
 
     Args:

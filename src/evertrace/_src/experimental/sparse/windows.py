@@ -11,6 +11,7 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.api.formula import formula
 from evertrace._src.api.vectorize import vmap
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.experimental.sparse.arrays import BCOO, public
 from evertrace._src.experimental.sparse.coordinates import inside, read
@@ -46,7 +47,7 @@ def bcoo_gather(
     indices_are_sorted: bool = False,
     mode: Any = None,
     fill_value: Any = None,
-) -> Any:
+) -> BCOO:
     """Take windows of a sparse array, as `lax.gather` does.
 
     Args:
@@ -127,7 +128,7 @@ def bcoo_conv_general_dilated(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> BCOO:
     """Convolve sparse arrays, as `lax.conv_general_dilated` does.
 
     Args:
@@ -210,7 +211,7 @@ def bcoo_conv_general_dilated(
 
 
 @public
-def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
+def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Array:
     """Return the elements of a product of dense arrays at some coordinates only.
 
     Args:

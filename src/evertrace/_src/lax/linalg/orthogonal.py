@@ -134,7 +134,7 @@ def schur(
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
     select_callable: Any = None,
-) -> Any:
+) -> list[Array]:
     """Factor square matrices as ``q @ t @ adjoint(q)``, with orthogonal q.
 
     Args:
@@ -171,7 +171,7 @@ def schur(
 
 
 @public
-def hessenberg(a: ArrayLike) -> Any:
+def hessenberg(a: ArrayLike) -> list[Array]:
     """Reduce square matrices to upper Hessenberg form.
 
     Args:
@@ -195,7 +195,7 @@ def hessenberg(a: ArrayLike) -> Any:
 
 
 @public
-def tridiagonal(a: ArrayLike, *, lower: bool = True) -> Any:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     """Reduce Hermitian matrices to tridiagonal form.
 
     Args:

@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.linalg.common import (
     as_matrices,
@@ -81,7 +82,7 @@ def eigh(
     sort_eigenvalues: bool = True,
     subset_by_index: Any = None,
     implementation: Any = None,
-) -> Any:
+) -> tuple[Array, Array]:
     """Return eigenvectors and eigenvalues of Hermitian matrices.
 
     Args:
@@ -188,7 +189,7 @@ def eig(
     enable_eigvec_derivs: bool = False,
     implementation: Any = None,
     use_magma: bool | None = None,
-) -> Any:
+) -> list[Array]:
     """Return eigenvalues and eigenvectors of general matrices.
 
     Args:

@@ -171,7 +171,7 @@ def _from_matrix(x, is_column):
 
 
 @public
-def lu(x: ArrayLike) -> Any:
+def lu(x: ArrayLike) -> list[Array]:
     """Factor matrices as ``P @ L @ U`` with partial pivoting.
 
     Args:

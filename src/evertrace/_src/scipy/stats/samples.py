@@ -5,8 +5,7 @@ Modes and ranks are read off the runs of equal numbers in a sorted array.
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +28,13 @@ from evertrace._src.support import set_module
 
 public = set_module("evertrace.scipy.stats")
 
-ModeResult = public(namedtuple("ModeResult", ("mode", "count")))
+
+@public
+class ModeResult(NamedTuple):
+    """What `mode` returns: the values, and how often they are there."""
+
+    mode: Array
+    count: Array  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def _check_policy(name, nan_policy, supported):
@@ -84,7 +89,7 @@ def _last_of_run(starts):
 @public
 def mode(
     a: ArrayLike, axis: Axis = 0, nan_policy: str = "propagate", keepdims: bool = False
-) -> Any:
+) -> ModeResult:
     """Return the number that occurs most often along an axis, the smallest of several.
 
     Args:
