@@ -12,7 +12,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import profiler
+from evertrace import lax, profiler
 from evertrace._src import native
 from evertrace._src.profiler import links, spans
 from evertrace.sharding import NamedSharding, PartitionSpec
@@ -134,12 +134,44 @@ def test_calls_without_python_are_named_with_their_line(run, name, line, tmp_pat
 
 
 @needs_native
+@functools.partial(ev.jit, engine="native")
+def sorted_step(w):
+    def turn(carry, x):
+        return jnp.sort(carry + x @ X), None
+
+    return lax.scan(turn, w[0], w)[0]
+
+
+@needs_native
+def test_steps_of_a_tape_are_named_within_its_call(tmp_path):
+    events, whole = profiled(lambda: sorted_step(X).block_until_ready(), tmp_path)
+    found = [e for plane, e in events if plane == spans.PLANE and overlap(e, whole)]
+    (call,) = [event for event in found if event.name == "jit(sorted_step)"]
+    (loop,) = [event for event in found if event.name == "scan"]
+    inside = [event for event in found if event not in (call, loop)]
+    assert sum("sort" in event.name for event in inside) == len(X)
+    assert sum("matmul" in event.name for event in inside) == len(X)
+    assert all(call.start_ns <= e.start_ns and interval(e)[1] <= interval(call)[1] for e in inside)
+    assert sum(loop.start_ns <= e.start_ns for e in inside) >= 2 * len(X)
+
+
+@needs_native
+def test_no_step_is_noted_without_a_profile():
+    native.begin_spans("nowhere")
+    native.end_spans()
+    sorted_step(X).block_until_ready()
+    native.begin_spans("nowhere")
+    assert native.end_spans() == []
+
+
 def test_nothing_is_noted_without_a_profile():
     train()
     assert native.end_spans() == []
     native.begin_spans("")
     train()
-    assert [name.name for name, *_ in native.end_spans()] == ["step"] * COUNT
+    noted = [what for what, *_ in native.end_spans()]
+    assert [what.name for what in noted if not isinstance(what, str)] == ["step"] * COUNT
+    assert len([what for what in noted if isinstance(what, str)]) >= 2 * COUNT  # steps of tapes
     assert native.end_spans() == []
     with pytest.raises(TypeError, match="begin_spans: the prefix is a text"):
         native.begin_spans(3)  # type: ignore[arg-type]

@@ -1,7 +1,15 @@
 #include "python/spans.h"
 
-#include <chrono>
+#include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "tape/tape.h"
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
 
 namespace evertrace {
 
@@ -23,9 +31,36 @@ std::vector<Noted>& noted = *new std::vector<Noted>();
 PyObject* hidden = nullptr;  // a prefix of names of files whose frames are not the user's
 Py_ssize_t session = 0;      // spans that begin in one profile and end in the next are of neither
 
-int64_t now() {
-  using std::chrono::steady_clock;
-  return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
+// A step of a tape, which runs without the GIL.
+struct NotedStep {
+  std::string label;
+  unsigned long thread;
+  int64_t begin, end;
+};
+
+std::vector<NotedStep>& noted_steps = *new std::vector<NotedStep>();
+std::mutex& steps_mutex = *new std::mutex();
+
+#if defined(__unix__) || defined(__APPLE__)
+[[maybe_unused]] const int at_fork =
+    pthread_atfork([] { steps_mutex.lock(); }, [] { steps_mutex.unlock(); },
+                   [] { steps_mutex.unlock(); });
+#endif
+
+int64_t now() { return tape::clock_now(); }
+
+void note_step(const std::string& label, int64_t begin, int64_t end) {
+  const std::lock_guard lock(steps_mutex);
+  if (noted_steps.size() >= kMost) return;
+  try {
+    noted_steps.push_back({label, PyThread_get_thread_ident(), begin, end});
+  } catch (const std::bad_alloc&) {  // what is watched goes on
+  }
+}
+
+std::vector<NotedStep> take_steps() {
+  const std::lock_guard lock(steps_mutex);
+  return std::exchange(noted_steps, {});
 }
 
 // The code that called, and its line: that of the innermost frame of the user's.
@@ -52,6 +87,8 @@ PyObject* begin_spans(PyObject*, PyObject* prefix) {
   }
   Py_XSETREF(hidden, Py_NewRef(prefix));
   noted.clear();
+  take_steps();
+  tape::step_watcher = note_step;
   ++session;
   takes_spans = true;
   return PyLong_FromLongLong(now());
@@ -60,6 +97,7 @@ PyObject* begin_spans(PyObject*, PyObject* prefix) {
 // end_spans(): ends that; returns tuples (owner, code or None, line, thread, begin, end).
 PyObject* end_spans(PyObject*, PyObject*) {
   takes_spans = false;
+  tape::step_watcher = nullptr;
   ++session;
   std::vector<Noted> found;
   found.swap(noted);
@@ -69,6 +107,12 @@ PyObject* end_spans(PyObject*, PyObject*) {
     if (x.end == 0) continue;
     const Ref item(Py_BuildValue("OOikLL", x.owner.get(), x.code ? x.code.get() : Py_None, x.line,
                                  x.thread, static_cast<long long>(x.begin),
+                                 static_cast<long long>(x.end)));
+    if (!item || PyList_Append(list.get(), item.get()) != 0) return nullptr;
+  }
+  for (const NotedStep& x : take_steps()) {
+    const Ref item(Py_BuildValue("s#OikLL", x.label.data(), static_cast<Py_ssize_t>(x.label.size()),
+                                 Py_None, 0, x.thread, static_cast<long long>(x.begin),
                                  static_cast<long long>(x.end)));
     if (!item || PyList_Append(list.get(), item.get()) != 0) return nullptr;
   }

@@ -1,6 +1,7 @@
 #include "tape/tape.h"
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 
 #include "tape/draft.h"
@@ -25,6 +26,13 @@ std::mutex mutex;
 #endif
 
 }  // namespace
+
+std::atomic<StepWatcher> step_watcher{nullptr};
+
+int64_t clock_now() {
+  using std::chrono::steady_clock;
+  return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
+}
 
 Tape::Tape(Program program) {
   validate(program);
@@ -95,7 +103,16 @@ void Tape::leave_frame(std::unique_ptr<Frame> frame) const {
 void Tape::execute(Frame& frame) const {
   char** slots = frame.slots.data();
   for (const Derived& d : derived_) slots[d.slot] = slots[d.base] + d.offset;
-  for (const auto& thunk : thunks_) thunk->run(frame);
+  const StepWatcher watcher = step_watcher.load(std::memory_order_relaxed);
+  if (watcher == nullptr) {
+    for (const auto& thunk : thunks_) thunk->run(frame);
+    return;
+  }
+  for (const auto& thunk : thunks_) {
+    const int64_t begin = clock_now();
+    thunk->run(frame);
+    watcher(thunk->label, begin, clock_now());
+  }
 }
 
 void Tape::run(const void* const* in, void* const* out) const {

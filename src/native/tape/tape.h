@@ -38,7 +38,14 @@ class Thunk {
  public:
   virtual ~Thunk() = default;
   virtual void run(Frame& frame) const = 0;
+
+  std::string label;  // its operations, for profiles
 };
+
+// Is told which steps ran from when to when, while a profile is taken: on any thread, without the GIL.
+using StepWatcher = void (*)(const std::string& label, int64_t begin, int64_t end);
+extern std::atomic<StepWatcher> step_watcher;
+int64_t clock_now();  // in nanoseconds
 
 // How much there is of what: for tests and explanations.
 struct Counts {

@@ -247,6 +247,33 @@ std::unique_ptr<Thunk> make_thunk(const Draft& draft, const Step& step,
   }
 }
 
+// What a profile calls an instruction.
+std::string name_of(const Instruction& instr) {
+  switch (instr.op) {
+    case Op::kCopy: return "copy";
+    case Op::kMatmul: return "matmul";
+    case Op::kSlice: return "slice";
+    case Op::kUpdate: return "update";
+    case Op::kCond: return "cond";
+    case Op::kWhile: return "while";
+    case Op::kScan: return "scan";
+    case Op::kGather: return "gather";
+    case Op::kScatter: return "scatter";
+    case Op::kWindowMatmul: return "convolution";
+    case Op::kFunction: return "fused loops";
+    default: return instr.name;
+  }
+}
+
+void add_label(Thunk& thunk, const Draft& draft, const Step& step) {
+  for (const int i : step.instructions) {
+    const std::string name = name_of(draft.program.instructions[i]);
+    if (name.empty()) continue;
+    if (!thunk.label.empty()) thunk.label += ' ';
+    thunk.label += name;
+  }
+}
+
 }  // namespace
 
 int64_t read_integer(const char* data, DType dtype) {
@@ -290,6 +317,7 @@ std::vector<std::unique_ptr<Thunk>> make_thunks(const Draft& draft,
       chain = nullptr;
       thunks.push_back(make_thunk(draft, step, bodies, arrays));
     }
+    add_label(*thunks.back(), draft, step);
   }
   return thunks;
 }
