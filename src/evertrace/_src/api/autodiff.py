@@ -15,6 +15,7 @@ from evertrace._src.api.arguments import (
     float0_zeros,
     split_aux,
 )
+from evertrace._src.api.extending_values import of_tangents
 from evertrace._src.api.objects import ObjectTree, flatten_arguments, place, restore
 from evertrace._src.api.pullback import LinearMap, Pullback, instantiate
 from evertrace._src.arrays.array import Array
@@ -209,13 +210,15 @@ def value_and_grad(
     def value_and_grad_fun(*args, **kwargs):
         where = f"grad({name})"
         nums = chosen_arguments(where, argnums, args)
+        run = with_chosen(fun, nums, args, kwargs)
+        run, chosen = of_tangents(run, tuple([args[n] for n in nums]))
         leaves, treedef = flatten_arguments(
             where,
-            tuple([args[n] for n in nums]),
+            chosen,
             lambda path: f"{nums[path[0].idx]}{tree.keystr(path[1:])}",
         )
         check_differentiable(where, leaves, holomorphic, allow_int)
-        taped = _Taped(with_chosen(fun, nums, args, kwargs), treedef, leaves, where, has_aux)
+        taped = _Taped(run, treedef, leaves, where, has_aux)
         out = check_scalar_output(where, taped.outs, taped.out_tree, holomorphic)
         cts = taped.pull([literal(1.0, out.aval.dtype, out.aval.weak_type)])
         taped.entries.clear()  # a tape and its tracers hold each other
@@ -335,8 +338,9 @@ def vjp(
     if reduce_axes:
         raise errors.unsupported("vjp", "reduce_axes", reduce_axes)
     where = f"vjp({function_name(check_callable('vjp', fun))})"
+    run, primals = of_tangents(fun, primals)
     leaves, treedef = flatten_arguments(where, primals)
-    taped = _Taped(fun, treedef, leaves, where, has_aux)
+    taped = _Taped(run, treedef, leaves, where, has_aux)
 
     linear = LinearMap(
         where,

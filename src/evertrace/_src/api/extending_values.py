@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, tree
 from evertrace._src.api.arguments import tangent_dtype
 from evertrace._src.api.extending import Primitive
 from evertrace._src.arrays.interop import aval_of, foreign
@@ -278,6 +278,35 @@ class AbstractValue(metaclass=_AnyAval):
 
 types_above: dict[type, Any] = {}
 """Classes of values above arrays -> function that returns the type of one."""
+
+displacements: list[Callable[[Any], Any]] = []
+"""What returns for a value above arrays a tangent of zeros and a function of it, or None."""
+
+
+def of_tangents(fun: Callable[..., Any], args: Any) -> tuple[Callable[..., Any], Any]:
+    """Return a function and its arguments with tangents of zeros for values above arrays.
+
+    So derivatives with respect to such a value are those with respect to what is added to it.
+    """
+    if not types_above:
+        return fun, args
+
+    def is_above(x):
+        return type(x) in types_above
+
+    leaves, treedef = tree.flatten(args, is_leaf=is_above)
+    found = [displacements[0](x) if is_above(x) else None for x in leaves]
+    if not any(found):
+        return fun, args
+    given = [x if made is None else made[0] for x, made in zip(leaves, found, strict=True)]
+
+    def displaced(*args):
+        values = treedef.flatten_up_to(args)
+        pairs = zip(values, found, strict=True)
+        return fun(*treedef.unflatten([x if made is None else made[1](x) for x, made in pairs]))
+
+    return displaced, treedef.unflatten(given)
+
 
 foreign[np.ndarray] = np.asarray
 

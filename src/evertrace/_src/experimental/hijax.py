@@ -11,6 +11,7 @@ from typing import Any
 
 from evertrace._src import tree
 from evertrace._src.api.extending_values import AbstractValue, types_above
+from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.hijax")
@@ -21,8 +22,8 @@ class HiType(AbstractValue):
     """Base of the types of a library's own values, which are put together of arrays.
 
     A class defines `lo_ty`, which returns the types of the arrays, ``lower_val(value)``, which
-    returns these, and ``raise_val(*arrays)``, which makes a value of them. What tangents of such
-    values are, `to_tangent_aval`, is not asked: see `register_hitype`.
+    returns these, and ``raise_val(*arrays)``, which makes a value of them. Where such values are
+    differentiated, `to_tangent_aval` returns the type of their tangents, which is that of an array.
 
     Example:
       >>> from evertrace.experimental import hijax
@@ -41,6 +42,10 @@ class HiType(AbstractValue):
     def raise_val(self, *arrays: Any) -> Any:
         """Return the value that is put together of arrays."""
         raise NotImplementedError
+
+    def to_tangent_aval(self) -> Any:
+        """Return the type of tangents; by default values have none."""
+        return None
 
 
 class Lowered:
@@ -190,9 +195,13 @@ def register_hitype(cls: Any, typeof: Any) -> None:
       cls: the class of the values.
       typeof: function that returns the `HiType` of one.
 
+    Derivatives in reverse mode go through such values by the rules `vjp_fwd` and `vjp_bwd` of the
+    primitives that make and take them. Their tangents may be of another type, such as the dense
+    arrays of quantized ones: so is the gradient with respect to a value.
+
     Differs from JAX: in a jitted function a value is what it is outside, with its attributes.
-    Derivatives do not go through such values, whose tangents may be of another type (the dense
-    ones of quantized arrays): a primitive that is asked for one raises NotImplementedError.
+    Where derivatives do not go through such values, NotImplementedError is raised: in forward mode,
+    into a function that is itself jitted, mapped or looped over, where tangents are no arrays.
 
     Example:
       >>> from evertrace.experimental import hijax
@@ -267,10 +276,45 @@ def places_above(types):
     return found
 
 
+def tangent_types(types):
+    """Return what tangent each leaf has; the first array of a value above arrays has the value's.
+
+    None stands for its other ones, and for all of them where its tangents are no arrays of numbers.
+    """
+    found = []
+    for x in tree.leaves(types, is_type):
+        of_value = x.to_tangent_aval()
+        if is_type(x):
+            is_array = isinstance(of_value, ShapedArray) and is_inexact(of_value)
+            rest = [None] * (len(x.lo_ty()) - 1)
+            found += [of_value if is_array else None, *rest]
+        else:
+            found.append(of_value)
+    return found
+
+
+def has_tangents(types):
+    """Whether all values above arrays of such types have tangents, which are arrays of numbers."""
+    return all(tangent_types(x)[0] is not None for x in tree.leaves(types, is_type) if is_type(x))
+
+
+def by_values(types, leaves):
+    """Return the tree of `types` with what belongs to each: of an array, or a value's first one."""
+    rest = iter(leaves)
+
+    def one(kind):
+        if not is_type(kind):
+            return next(rest)
+        first, *_ = [next(rest) for _ in kind.lo_ty()]
+        return first
+
+    return tree.map(one, types, is_leaf=is_type)
+
+
 def lowered_like(types, values):
     """Return what a rule returns for values of `types`, those above arrays as nodes of arrays.
 
-    A declared type says how a value is lowered. What stands for a derivative of one is left out.
+    A declared type says how a value is lowered. What stands for a derivative of one is its first.
     """
     if not places_above(types):
         return values
@@ -278,7 +322,9 @@ def lowered_like(types, values):
     def one(kind, x):
         if not is_type(kind):
             return x
-        return Lowered(kind, kind.lower_val(x) if is_above(x) else [None] * len(kind.lo_ty()))
+        if is_above(x):
+            return Lowered(kind, kind.lower_val(x))
+        return Lowered(kind, [x] + [None] * (len(kind.lo_ty()) - 1))
 
     return tree.map(one, types, values, is_leaf=is_type)
 

@@ -11,7 +11,7 @@ from typing import Any
 from evertrace._src import errors, tree
 from evertrace._src.api.autodiff import linear_transpose, linearize
 from evertrace._src.api.extending import Zero, instantiate_zeros
-from evertrace._src.api.extending_values import types_above
+from evertrace._src.api.extending_values import displacements, types_above
 from evertrace._src.api.lowerings import lower_fun, register_lowering
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_operand
@@ -21,18 +21,22 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.core.rules import is_linear
 from evertrace._src.experimental.hijax import (
+    by_values,
+    has_tangents,
     is_above,
     is_type,
     lowered,
     lowered_like,
     lowered_types,
     places_above,
+    tangent_types,
 )
 from evertrace._src.ops.elementwise import add_any
-from evertrace._src.ops.structural import move_batch_dim
+from evertrace._src.ops.structural import move_batch_dim, zeros
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import batch_flat
 from evertrace._src.transforms.jvp import jvp_flat
+from evertrace._src.transforms.linearize import opaque_operations
 
 public = set_module("evertrace.experimental.hijax")
 
@@ -132,8 +136,11 @@ class VJPHiPrimitive(HiPrimitive):
         self.in_avals = tuple(self.in_avals)
         self.in_avals_flat, self.in_tree = tree.flatten(lowered_types(self.in_avals))
         self.out_avals_flat, self.out_tree = tree.flatten(lowered_types(self.out_aval))
+        self.in_tangents = tangent_types(self.in_avals)
+        self.out_tangents = tangent_types(self.out_aval)
         self.above: Any = places_above(self.in_avals)
         self.returns_above: bool = bool(places_above(self.out_aval))
+        self.carries_tangents: bool = has_tangents(self.out_aval)
         for name, value in self.params.items():
             setattr(self, name, value)
         types = (*self.in_avals_flat, *self.out_avals_flat, self.in_tree, self.out_tree)
@@ -188,12 +195,7 @@ class VJPHiPrimitive(HiPrimitive):
 
     def _marks(self, is_active):
         """Return whether each argument is differentiated, in the containers of their types."""
-        rest = iter(is_active)
-
-        def mark(kind):
-            return any([next(rest) for _ in kind.lo_ty()]) if is_type(kind) else next(rest)
-
-        return tree.map(mark, self.in_avals, is_leaf=is_type)
+        return by_values(self.in_avals, is_active)
 
     def _flat(self, rule, value, treedef):
         """Return the leaves of what a rule returns, None where it is zero."""
@@ -219,10 +221,14 @@ def _type_text(x):
     return as_operand(x, "VJPHiPrimitive").aval.str_short()
 
 
-def _zero_or(tangents, avals):
-    """Return tangents as rules get them."""
-    pairs = zip(tangents, avals, strict=True)
-    return [Zero(a.to_tangent_aval()) if t is None else as_arrays([t])[0] for t, a in pairs]
+def _zero_or(tangents, types):
+    """Return tangents as rules get them; where there are none at all, None."""
+    pairs = zip(tangents, types, strict=True)
+    return [_zero(a) if t is None else as_arrays([t])[0] for t, a in pairs]
+
+
+def _zero(aval):
+    return None if aval is None else Zero(aval)
 
 
 # ------------------------------------------------------------------------ a call
@@ -249,29 +255,40 @@ def _checked(prim, rule, out):
 
 
 def _jvp(primals, tangents, *, _prim):
-    _check_differentiable(_prim, tangents)
+    _check_differentiable(_prim, tangents, [None] * len(tangents), not _prim.returns_above)
     rule = _prim.rule("jvp")
     if rule is None:
         raise _prim._missing("jvp", "what its derivative in forward mode is")
-    given = _zero_or(tangents, [x.aval for x in primals])
-    out, tangent = rule(_prim._arguments(as_arrays(primals)), _prim._arguments(given))
+    given = by_values(_prim.in_avals, _zero_or(tangents, _prim.in_tangents))
+    out, tangent = rule(_prim._arguments(as_arrays(primals)), given)
     return _checked(_prim, "jvp", out), _prim._flat("jvp", tangent, _prim.out_tree)
 
 
-def _check_differentiable(prim, tangents):
-    """Raise where a derivative would go through a value of a type above arrays."""
-    active = any(t is not None and i in prim.above for i, t in enumerate(tangents))
-    if active or (prim.returns_above and any(t is not None for t in tangents)):
+def _check_differentiable(prim, tangents, types, may_return):
+    """Raise where a derivative would go through a value of a type above arrays and cannot.
+
+    Args:
+      prim: the operation.
+      tangents: of the leaves of its arguments.
+      types: the tangents that arrays of values above arrays may have, None where there are none.
+      may_return: whether its results may have tangents.
+    """
+    wrong = any(
+        t is not None and i in prim.above and (types[i] is None or t.aval.shape != types[i].shape)
+        for i, t in enumerate(tangents)
+    )
+    if wrong or (not may_return and any(t is not None for t in tangents)):
         raise errors.user_error(
             NotImplementedError,
-            f"{prim.name}: derivatives do not go through values of types above arrays.",
-            fix="differentiate a function that has only arrays between its argument and result.",
+            f"{prim.name}: derivatives do not go through values of types above arrays here.",
+            fix="differentiate in reverse mode, by `vjp_fwd` and `vjp_bwd` of a class, not through "
+            "`vmap` or loops, and let `to_tangent_aval` of the types return the type of an array.",
             anchor="extend",
         )
 
 
 def _linearize(primals, tangents, *, _prim):
-    _check_differentiable(_prim, tangents)
+    _check_differentiable(_prim, tangents, _prim.in_tangents, _prim.carries_tangents)
     args = _prim._arguments(as_arrays(primals))
     is_active = tuple(t is not None for t in tangents)
     nzs_in = _prim._marks(is_active)
@@ -282,6 +299,7 @@ def _linearize(primals, tangents, *, _prim):
             if _prim.rule("jvp") is None:
                 raise _prim._missing("vjp_fwd", "what its derivative in reverse mode is")
             return _jvp(primals, tangents, _prim=_prim)
+        _check_differentiable(_prim, tangents, [None] * len(tangents), not _prim.returns_above)
         out, found = _by_lin(_prim, nzs_in, primals, tangents)
         return _checked(_prim, "lin", out), found
     out, residuals = forward(nzs_in, *args)
@@ -294,14 +312,15 @@ def _linearize(primals, tangents, *, _prim):
         _prim=_prim, residuals=(res_tree, keep), is_active=is_active,
     )  # fmt: skip
     return outs, [
-        t if is_inexact(a) else None for a, t in zip(_prim.out_avals_flat, found, strict=True)
+        t if a is not None and is_inexact(a) else None
+        for a, t in zip(_prim.out_tangents, found, strict=True)
     ]
 
 
 def _by_lin(prim, nzs_in, primals, tangents):
     """Return the result, and the leaves of its tangents, by the rules `lin` and `linearized`."""
     out, residuals = prim.lin(nzs_in, *prim._arguments(as_arrays(primals)))
-    given = prim._arguments(_zero_or(tangents, [x.aval for x in primals]))
+    given = by_values(prim.in_avals, _zero_or(tangents, prim.in_tangents))
     return out, prim._flat("linearized", prim.linearized(residuals, *given), prim.out_tree)
 
 
@@ -332,6 +351,7 @@ call_hi_primitive_p = Primitive(
     batch_call=_batch,
     transpose=undefined("its derivative is that of its rules"),
 )
+opaque_operations.add(call_hi_primitive_p)
 register_lowering(call_hi_primitive_p, lower_fun(_run))
 
 
@@ -353,6 +373,7 @@ def _split(operands, residuals, is_active):
 def _apply(*operands, _prim, residuals, is_active):
     """Return tangents: of use to `linearize`, where the class has a rule for them."""
     primals, _, tangents = _split(operands, residuals, is_active)
+    _check_differentiable(_prim, tangents, [None] * len(tangents), not _prim.returns_above)
     rule = _prim.rule("lin")
     if rule is not None and not _is(rule, _lin_from_jvp):
         _, found = _by_lin(_prim, _prim._marks(is_active), primals, tangents)
@@ -364,7 +385,7 @@ def _apply(*operands, _prim, residuals, is_active):
 
 def _transpose(cts, *operands, _prim, residuals, is_active):
     _, kept, tangents = _split(operands, residuals, is_active)
-    ct = tree.unflatten(_prim.out_tree, _zero_or(cts, _prim.out_avals_flat))
+    ct = by_values(_prim.out_aval, _zero_or(cts, _prim.out_tangents))
     found = zip(_cotangents(_prim, kept, ct, is_active), tangents, strict=True)
     results = [ct if is_linear(t) else None for ct, t in found if t is not None]
     return [None] * (len(operands) - len(results)) + results
@@ -374,13 +395,18 @@ def _cotangents(prim, residuals, ct, is_wanted):
     """Return the cotangent of each leaf of the arguments, or None, by the class's backward rule."""
     if prim.rule("vjp_bwd") is not None:
         places = [Accumulator() if w else NullAccumulator() for w in is_wanted]
-        prim.vjp_bwd(residuals, ct, *prim._arguments(places))
-        found = prim._arguments([place.value for place in places])
-    elif prim.rule("vjp_bwd_retval") is not None:
+        prim.vjp_bwd(residuals, ct, *by_values(prim.in_avals, places))
+        return [place.value for place in places]
+    if prim.rule("vjp_bwd_retval") is not None:
         found = tuple(prim.vjp_bwd_retval(residuals, ct))
-    else:
-        raise prim._missing("vjp_bwd_retval", "what its cotangents are")
-    return prim._flat("vjp_bwd_retval", found, prim.in_tree)
+        return prim._flat("vjp_bwd_retval", found, prim.in_tree)
+    raise prim._missing("vjp_bwd_retval", "what its cotangents are")
+
+
+def _tangents_or_own(prim):
+    """Return the types of the tangents of results, also of arrays that have none for themselves."""
+    pairs = zip(prim.out_tangents, prim.out_avals_flat, strict=True)
+    return [a.to_tangent_aval() if t is None else t for t, a in pairs]
 
 
 hi_linear_p = Primitive(
@@ -388,7 +414,7 @@ hi_linear_p = Primitive(
     multiple_results=True,
     cache_types=False,
     show=("_prim",),
-    abstract=lambda *avals, _prim, **_: [a.to_tangent_aval() for a in _prim.out_avals_flat],
+    abstract=lambda *avals, _prim, **_: _tangents_or_own(_prim),
     transpose=_transpose,
     jvp_call=lambda primals, tangents, **params: jvp_flat(
         lambda *xs: _apply(*xs, **params), primals, tangents
@@ -424,6 +450,39 @@ def _sum(a, b):
     return add_any(as_operand(a, "accum"), as_operand(b, "accum"))
 
 
+# ------------------------------------------------------------------------ arguments
+
+
+class _Displaced(VJPHiPrimitive):
+    """A value above arrays at which a derivative is asked, as a function of its tangent."""
+
+    def __init__(self, kind, tangent):
+        self.in_avals, self.out_aval, self.params = (kind, tangent), kind, {}
+        super().__init__()
+
+    def expand(self, *args):
+        return args[0]
+
+    def vjp_fwd(self, nzs_in, value, tangent):
+        return self(value, tangent), None
+
+    def vjp_bwd_retval(self, _, ct):
+        return None, ct
+
+
+def _displacement(value):
+    """Return no tangent of a value, and the function of a tangent that returns it, or None."""
+    kind = types_above[type(value)](value)
+    if not is_type(kind) or not has_tangents(kind):
+        return None
+    tangent = kind.to_tangent_aval()
+    displaced = _Displaced(kind, tangent)
+    return zeros(tangent), lambda t: displaced(value, t)
+
+
+displacements.append(_displacement)
+
+
 # ------------------------------------------------------------------------ vectorised
 
 
@@ -446,7 +505,9 @@ class _Batched(VJPHiPrimitive):
         self.out_aval = list(map(batched, inner.out_avals_flat))
         self.params = {"inner": inner, "axis": axis, "is_batched": is_batched}
         super().__init__()
-        self.name = inner.name
+        self.name, self.above, self.returns_above = inner.name, inner.above, inner.returns_above
+        self.carries_tangents = not inner.returns_above
+        self.in_tangents = [None if i in self.above else a for i, a in enumerate(self.in_tangents)]
 
     def rule(self, name):
         if name in ("vjp_bwd", "batch"):  # see vjp_bwd_retval; a batch of a batch is a batch
@@ -472,14 +533,13 @@ class _Batched(VJPHiPrimitive):
         return self._map(one, list(args), in_axes=(self._axes(),))
 
     def jvp(self, primals, tangents):
-        is_zero = [type(t) is Zero for t in tangents]
+        is_zero = [t is None or type(t) is Zero for t in tangents]
 
         def one(xs, given):
             given = iter(given)
-            pairs = zip(is_zero, self.inner.in_avals_flat, strict=True)
-            ts = [Zero(a.to_tangent_aval()) if z else next(given) for z, a in pairs]
-            arguments = self.inner._arguments
-            out, tangent = self.inner.jvp(arguments(xs), arguments(ts))
+            pairs = zip(is_zero, self.inner.in_tangents, strict=True)
+            ts = by_values(self.inner.in_avals, [_zero(a) if z else next(given) for z, a in pairs])
+            out, tangent = self.inner.jvp(self.inner._arguments(xs), ts)
             return self._flat_out("jvp", out), self._flat_tangent(tangent)
 
         axes = [a for a, z in zip(self._axes(), is_zero, strict=True) if not z]
@@ -514,7 +574,7 @@ class _Batched(VJPHiPrimitive):
 
     def vjp_bwd_retval(self, residuals, ct):
         def one(residuals, ct):
-            ct = tree.unflatten(self.inner.out_tree, ct)
+            ct = by_values(self.inner.out_aval, ct)
             return _cotangents(self.inner, residuals, ct, [True] * len(self.is_batched))
 
         ct = [instantiate_zeros(x) for x in ct]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeGuard
 from evertrace._src import config, errors, source
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import Var, eval_jaxpr
-from evertrace._src.core.primitive import JOINTLY
+from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.builders import no_tangent
@@ -44,6 +44,16 @@ class TapeTracer(Tracer):
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show the value if there is one."""
         return () if self.value is None else (("value", self.value),)
+
+
+class OpaqueTracer(TapeTracer):
+    """A value whose tangent, at `node`, is of another type, for operations that know of it."""
+
+    __slots__ = ()
+
+
+opaque_operations: set[Primitive] = set()
+"""Operations that know of values whose tangents are of another type."""
 
 
 class Entry:
@@ -91,7 +101,8 @@ class TapeTrace(Trace):
 
     def owns(self, x: Any) -> TypeGuard["TapeTracer"]:
         """Whether `x` is a tracer of this tape."""
-        return type(x) is TapeTracer and x._trace is self
+        kind = type(x)
+        return (kind is TapeTracer or kind is OpaqueTracer) and x._trace is self
 
     def process(self, prim, args, params):
         """Run `prim` on values and note it, or note its application to unknowns."""
@@ -102,6 +113,8 @@ class TapeTrace(Trace):
                 unknown = unknown or x.value is None
                 values.append(x.value)
                 nodes.append(x.node)
+            elif type(x) is OpaqueTracer and x._trace is self:
+                return self._process_opaque(prim, args, params)
             else:
                 values.append(x)
                 nodes.append(None)
@@ -148,11 +161,28 @@ class TapeTrace(Trace):
         outs, out_tangents = prim.linearize(values, tangents, **params)
         return [self.joined(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
+    def _process_opaque(self, prim, args, params):
+        """Let an operation that knows of such values compute outputs."""
+        if prim not in opaque_operations:
+            raise errors.user_error(
+                NotImplementedError,
+                f"{prim.name}: derivatives do not go through values of types above arrays here.",
+                fix="hand such values to the primitives that are made for them alone, and "
+                "differentiate inside of `jit`, `checkpoint`, loops and branches.",
+                anchor="extend",
+            )
+        values = [x.value if self.owns(x) else x for x in args]
+        nodes = [x.node if self.owns(x) else None for x in args]
+        return self._process_call(prim, values, nodes, params)
+
     def joined(self, value, tangent):
         """Return the tracer of a value with an unknown as its tangent, or None."""
         if not self.owns(tangent):
             return value
-        return TapeTracer(self, value.aval, value, tangent.node)
+        aval = value.aval
+        is_own = is_inexact(aval) and aval.shape == tangent.aval.shape
+        kind = TapeTracer if is_own else OpaqueTracer
+        return kind(self, aval, value, tangent.node)
 
     def _process_unknown(self, prim, args, params):
         """Note the application of a linear operation to unknowns."""
