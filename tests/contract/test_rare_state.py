@@ -337,3 +337,29 @@ def test_dicts_of_attributes_that_two_objects_exchange(jit):
     f = jit(step)
     for _ in range(3):
         yield f(X), a, b
+
+
+# ------------------------------------------------------------------------ buffers of one memory
+
+
+@case(traces=3)
+def test_buffer_that_is_read_after_it_was_written_to_by_another(jit):
+    s = Record(whole=bytearray(b"abcdef"), n=0)
+    s.part = memoryview(s.whole)[2:5]
+
+    def read(x):
+        s.part[0] += 1
+        return x * s.whole[2]
+
+    def write(x):
+        s.part[0] += 1
+        s.whole[1] = s.whole[2]
+        s.part[1] = s.whole[1]
+        return x * s.part[0]
+
+    for step in (jit(read), jit(write)):
+        for first in (b"abcdef", b"abcdef"):
+            s.whole[:] = first
+            yield step(X), s.whole, bytes(s.part)
+    s.whole[2] = 9
+    yield step(X), s.whole, bytes(s.part)

@@ -3,11 +3,13 @@
 The functions take the trace's `Lifter`, the value and the node that it was found at.
 """
 
+import contextlib
 import functools
 
 import numpy as np
 
 from evertrace._src.arrays.interop import aval_of
+from evertrace._src.jit.lifting.arraywrites import share_memory
 from evertrace._src.jit.lifting.entered import Memory
 from evertrace._src.jit.lifting.hooks import opaque
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
@@ -116,10 +118,24 @@ def _host_array(rec, value, node, demand_bytes):
 def lift_buffer(lifter, value, node):
     rec = lifter.recorder
     if rec.identity.alias(value, node) is None:
-        node.check, node.want = "content", (*layout(value), bytes(value))
-        rec.identity.remember(value, value, node)
-        rec.identity.enter(Memory(value, node))
+        with _as_before(rec, value):
+            node.check, node.want = "content", (*layout(value), bytes(value))
+            rec.identity.remember(value, value, node)
+            rec.identity.enter(Memory(value, node))
     return value
+
+
+@contextlib.contextmanager
+def _as_before(rec, value):
+    """Have a buffer hold what it held before the trace, which may have written to it by another."""
+    others = [e for e in rec.identity.entered if type(e) is Memory and e.changed()]
+    others = [(e, e.contents()) for e in others if share_memory(e.obj, value)]
+    for entered, _ in others:
+        entered.restore()
+    yield
+    for entered, contents in others:
+        entered.put(contents)
+        entered.last = contents[""]
 
 
 def lift_foreign_array(lifter, value, node):
