@@ -4,10 +4,13 @@
 They are made from the package itself and never committed.
 """
 
+import ast
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
+import sys
 import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -129,11 +132,25 @@ def _foreign(path: str, value: Any) -> str:
     if module and name:
         return _note(path, f"The same as ``{module}.{name}``.")
     text = repr(value)
-    return _note(path, f"``{text}``" if len(text) < LONGEST_VALUE and "\n" not in text else "")
+    shown = [f"``{text}``."] if len(text) < LONGEST_VALUE and "\n" not in text else []
+    return _note(path, " ".join(shown + stated(path.rpartition(".")[2], value)))
+
+
+def stated(name: str, value: Any) -> list[str]:
+    """Return what the sources say of a constant, in the text below its assignment."""
+    for module in [m for key, m in sys.modules.items() if key.startswith("evertrace")]:
+        path = Path(getattr(module, "__file__", None) or "")
+        if vars(module).get(name) is value and path.suffix == ".py":
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            for made, text in itertools.pairwise(body):
+                target = getattr(made, "targets", [getattr(made, "target", None)])[0]
+                if getattr(target, "id", None) == name and isinstance(text, ast.Expr):
+                    return [re.sub(r"\s+", " ", re.sub(r"(?<!`)`(?!`)", "``", text.value.value))]
+    return []
 
 
 def _note(path: str, text: str) -> str:
-    return f".. py:data:: {path}\n   :no-index-entry:\n\n   {text}\n"
+    return f".. py:data:: {path}\n   :module:\n   :no-index-entry:\n\n   {text}\n"
 
 
 def _is_ours(value: Any) -> bool:

@@ -45,6 +45,19 @@ def test_every_object_is_documented_in_full_once(pages):
     assert len(full) == len(set(full)) > 1000
 
 
+def test_no_entry_of_a_constant_is_blank(pages):
+    notes = re.compile(r"^\.\. py:data:: (\S+)\n(?:   :.*\n)+\n(.*)$", re.MULTILINE)
+    found = [note for page in pages.values() for note in notes.findall(page)]
+    assert len(found) > 300
+    assert [path for path, text in found if not text.strip()] == []
+
+
+def test_constants_have_the_text_below_their_assignment(pages):
+    page = pages["evertrace.lax.rst"]
+    assert "py:data:: evertrace.lax.PrecisionLike\n" in page
+    assert "   What ``dot_general`` takes as ``precision``.\n" in page
+
+
 def test_every_primitive_is_in_the_table(generate, pages):
     listed = {id(prim) for _, prim in generate.all_primitives()}
     assert {prim.name for prim in PRIMITIVES if id(prim) not in listed} == set()
