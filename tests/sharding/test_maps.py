@@ -306,6 +306,23 @@ def test_a_mesh_of_eight_devices():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("run", [lambda f: f, ev.jit], ids=["eager", "jit"])
+def test_each_device_calls_back(run):
+    seen = []
+
+    def callback(x):
+        seen.append(x.shape)
+        return 2 * x
+
+    def double(x):
+        return ev.pure_callback(callback, ev.ShapeDtypeStruct.like(x), x)
+
+    np.testing.assert_array_equal(run(mapped(double, P("x"), P("x")))(V), 2 * V)
+    assert set(seen) == {(2,)}
+    with pytest.raises(NotImplementedError, match="vmap_method is None"):
+        run(ev.vmap(double))(V)
+
+
 def test_specs_that_nobody_knows_are_not_guessed():
     total = ev.shard_map(lambda x: lax.psum(x.sum(), ("x", "y")), mesh=MESH, out_specs=P())
     want = "in_specs cannot be left out here: how an argument is divided is not known"

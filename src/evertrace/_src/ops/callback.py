@@ -346,7 +346,10 @@ def _no_tangents(tangents, primals, outs, *, callback, result_avals, **_):
     return [None] * len(outs)
 
 
-def _pure_batch(size, args, dims, *, callback, result_avals, sharding, vmap_method):
+def _pure_batch(axis, args, dims, *, callback, result_avals, sharding, vmap_method):
+    size = axis.size
+    if vmap_method is None and axis.tells:  # of a mesh, each device of which calls
+        vmap_method = "sequential"
     if vmap_method is None:
         raise errors.user_error(
             NotImplementedError,
@@ -381,7 +384,7 @@ pure_callback_p = Primitive(
     eager=lambda *xs, callback, result_avals, **_: _call_now(callback, result_avals, xs),
     jvp=_no_tangents,
     transpose=undefined("a Python function is not known to be linear"),
-    batch=_pure_batch,
+    batch_call=_pure_batch,
 )
 
 
