@@ -8,7 +8,7 @@ import evertrace.numpy as jnp
 from evertrace.experimental import sparse
 from evertrace.experimental.buffer_callback import Buffer, ExecutionStage, buffer_callback
 from evertrace.experimental.compute_on import compute_on
-from evertrace.experimental.layout import Layout, with_layout_constraint
+from evertrace.experimental.layout import Format, Layout, with_layout_constraint
 from evertrace.experimental.xla_metadata import set_xla_metadata
 
 X = jnp.arange(6.0).reshape(2, 3)
@@ -27,6 +27,11 @@ def test_hints_change_no_value(hint, run):
     np.testing.assert_allclose(run(ev.grad(lambda x: f(x).sum()))(X), jnp.cos(X), rtol=1e-6)
 
 
+def test_a_jitted_function_with_a_hint_keeps_its_methods():
+    hinted = set_xla_metadata(stage=1)(ev.jit(jnp.sin))
+    assert "stablehlo.sine" in hinted.lower(1.0).as_text()
+
+
 def test_hints_that_are_none():
     with pytest.raises(ValueError, match="there is no compute type 'gpu'"):
         compute_on("gpu")
@@ -40,6 +45,18 @@ def test_arrays_stay_row_major():
     np.testing.assert_array_equal(ev.jit(f)(X)["x"], X)
     with pytest.raises(NotImplementedError, match="arrays are row-major, got Layout"):
         with_layout_constraint(X, Layout((1, 0)))
+
+
+def test_layouts_that_jit_is_asked_for():
+    chosen = Format(Layout.AUTO)
+    compiled = ev.jit(jnp.sin, in_shardings=chosen, out_shardings=chosen).lower(X).compile()
+    ((given,), _), made = compiled.input_formats, compiled.output_formats
+    assert given.layout == made.layout == Layout((0, 1))
+    np.testing.assert_array_equal(
+        ev.jit(jnp.sin, in_shardings=(given,), out_shardings=made)(X), jnp.sin(X)
+    )
+    with pytest.raises(NotImplementedError, match=r"jit: arrays are row-major, got Layout"):
+        ev.jit(jnp.sin, in_shardings=Format(Layout((1, 0)), given.sharding))(X)
 
 
 def scale_and_sum(ctx, out, x, *, factor):

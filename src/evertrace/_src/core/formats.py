@@ -3,7 +3,15 @@
 import enum
 from typing import Any, NamedTuple
 
+from evertrace._src import errors
 from evertrace._src.support import set_module
+
+
+class _Auto:
+    """The layout that whoever computes chooses: row-major, since it has no other."""
+
+    def __repr__(self):
+        return "AUTO"
 
 
 class Layout(NamedTuple):
@@ -14,6 +22,7 @@ class Layout(NamedTuple):
         ``(0, 1, ...)``.
       tiling: sizes of tiles; none on the devices that evertrace runs on.
       sub_byte_element_size_in_bits: 0 where elements are whole bytes.
+      AUTO: stands for the layout that evertrace chooses, which is row-major.
 
     Example:
       >>> from evertrace.experimental.layout import Layout
@@ -24,6 +33,7 @@ class Layout(NamedTuple):
     major_to_minor: tuple[int, ...]
     tiling: Any = ()
     sub_byte_element_size_in_bits: int = 0
+    AUTO = _Auto()
 
 
 Layout.__module__ = "evertrace.experimental.layout"
@@ -46,6 +56,25 @@ class Format(NamedTuple):
 
 
 Format.__module__ = "evertrace.experimental.layout"
+
+
+def sharding_of(where, placement):
+    """Return the sharding of a `Format` that a user gave for one, or what else was given.
+
+    Raises:
+      NotImplementedError: it asks for a layout that is not row-major.
+    """
+    if not isinstance(placement, Format):
+        return placement
+    layout = placement.layout
+    if not (layout is None or layout is Layout.AUTO or layout == row_major(len(layout[0]))):
+        raise errors.user_error(
+            NotImplementedError,
+            f"{where}: arrays are row-major, got {layout}.",
+            fix="leave the layout out, or transpose the array.",
+            anchor="unsupported",
+        )
+    return placement.sharding
 
 
 def row_major(ndim):

@@ -17,6 +17,9 @@ _COMPUTE = re.compile(r"device_host|device|tpu_sparsecore|gpu_stream:\d+")
 class _Hint(contextlib.ContextDecorator):
     """A context manager, and decorator, that changes nothing."""
 
+    def __call__(self, function):
+        return function  # a jitted one keeps its methods
+
     def __enter__(self):
         return self
 

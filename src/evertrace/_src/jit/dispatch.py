@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evertrace._src import config, errors, tree
 from evertrace._src.control.kept import kept_call
+from evertrace._src.core.formats import Format, sharding_of
 from evertrace._src.core.placement import device_of
 from evertrace._src.engines import runtime
 from evertrace._src.extension import native
@@ -343,6 +344,11 @@ def _make_kind(
             anchor="generator",
         )
     backend_device = None if backend is None else runtime.devices(backend)[0]
+    in_shardings, out_shardings = tree.map(
+        functools.partial(sharding_of, "jit"),
+        (in_shardings, out_shardings),
+        is_leaf=lambda x: isinstance(x, Format),
+    )
     shardings = tree.leaves((in_shardings, out_shardings))
     over_mesh = any(map(is_over_mesh, shardings))
     devices = {
