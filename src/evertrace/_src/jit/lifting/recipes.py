@@ -225,7 +225,8 @@ class NewInstance(New):
     def __init__(self, cls):
         self.cls, self.attributes, self.slots = cls, {}, slot_descriptors(cls)
         self.base: Any = object
-        self.args, self.namespace = (), None
+        self.args = ()
+        self.namespace: Any = None
 
     def fresh(self, kitchen):
         """Make the object, then its attributes."""
