@@ -354,7 +354,8 @@ def test_printed_form(fun, text):
         (lambda x: lax.pmax(x + 1j, "i"), TypeError, "pmax: does not accept dtype complex64"),
         (lambda x: lax.psum(x, "i", axis_index_groups=[[0], [0]]), ValueError, "groups of one"),
         (lambda x: lax.pmax(x, "i", axis_index_groups=[[0]]), ValueError, "the places 0 to 1"),
-        (lambda x: lax.pcast(x, "i", to="reduced"), NotImplementedError, "to='reduced'"),
+        (lambda x: lax.pcast(x, "i", to="other"), ValueError, "no such `to` as 'other'"),
+        (lambda x: lax.pcast(x, "k", to="unreduced"), NameError, "pcast: unbound axis name: k"),
         (lambda x: lax.pcast(x, "k", to="varying"), NameError, "pcast: unbound axis name: k"),
     ],
 )  # fmt: skip

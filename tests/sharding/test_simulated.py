@@ -7,7 +7,8 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace.sharding import NamedSharding
+from evertrace import lax
+from evertrace.sharding import AxisType, NamedSharding
 from evertrace.sharding import PartitionSpec as P
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -34,6 +35,42 @@ def test_devices_are_there_for_a_block_and_keep_their_identity():
             x = ev.device_put(np.ones((512, 3)), NamedSharding(ev.make_mesh((256,), "x"), P("x")))
             assert (x.sum(0) == 512).all()
     assert ev.devices() == before
+
+
+@pytest.mark.engine
+def test_a_training_step_over_256_devices_is_that_of_one():
+    def loss(w, x):
+        return (jnp.tanh(x @ w["in"]) @ w["out"]).mean()
+
+    @ev.jit
+    def step(w, x):
+        return ev.tree.map(lambda p, g: p - g, w, ev.grad(loss)(w, x))
+
+    rng = np.random.default_rng(0)
+    whole = {"in": rng.normal(size=(8, 32)), "out": rng.normal(size=(32, 8))}
+    whole = ev.tree.map(lambda w: jnp.asarray(w, "float32"), whole)
+    data = jnp.asarray(rng.normal(size=(64, 8)), "float32")
+    with ev.simulate_devices(256):
+        mesh = ev.make_mesh((16, 16), ("data", "model"), (AxisType.Auto,) * 2)
+        places = {
+            "in": NamedSharding(mesh, P(None, "model")),
+            "out": NamedSharding(mesh, P("model")),
+        }
+        weights = ev.device_put(whole, places)
+        found = step(weights, ev.device_put(data, NamedSharding(mesh, P("data"))))
+        total = ev.shard_map(
+            lambda x: lax.psum(x.sum(), ("data", "model")),
+            mesh=mesh,
+            in_specs=P("data", "model"),
+            out_specs=P(),
+        )
+        terms = ev.device_put(np.ones((32, 16), "float32"), NamedSharding(mesh, P("data", "model")))
+        assert len(terms.addressable_shards) == 256
+        assert float(ev.jit(total)(terms)) == 512
+    for name, w in step(whole, data).items():
+        np.testing.assert_allclose(found[name], w, rtol=1e-5, atol=1e-6)
+        assert len(found[name].addressable_shards) == 256
+        assert found[name].sharding.is_equivalent_to(places[name], 2)
 
 
 @pytest.mark.engine

@@ -10,7 +10,6 @@ from evertrace._src import errors
 LEFT_OUT = {
     "evertrace.array_garbage_collection_guard": "leave it out: cycles are no burden here",
     "evertrace.experimental.control_deps": "leave it out: it is a hint to XLA's scheduler",
-    "evertrace.experimental.custom_partitioning": "use `evertrace.shard_map`",
     "evertrace.experimental.fused": "use `evertrace.jit(f, engine='fused')`",
     "evertrace.experimental.host_callback": "use `evertrace.pure_callback` or `io_callback`",
     "evertrace.experimental.jax2tf": "use `evertrace.export`",

@@ -9,10 +9,11 @@ from evertrace._src.api.callback import io_callback as io_callback
 __all__ = ["io_callback"]
 
 _LAZY = frozenset({
-    "array_serialization", "buffer_callback", "checkify", "colocated_python", "compilation_cache",
-    "compute_on", "hijax", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode",
-    "pallas", "pjit", "profiler", "random", "rnn", "serialize_executable", "shard_alike",
-    "shard_map", "sparse", "xla_metadata",
+    "array_serialization", "buffer_callback", "checkify", "colocated_python",
+    "compilation_cache", "compute_on", "custom_partitioning", "hijax", "jet", "key_reuse",
+    "layout", "mesh_utils", "multihost_utils", "ode", "pallas", "pjit", "profiler", "random",
+    "rnn", "serialize_executable", "shard_alike", "shard_map", "sparse", "topologies",
+    "transfer", "xla_metadata",
 })  # fmt: skip
 
 

@@ -24,13 +24,30 @@ class Axes(dict):
     Attributes:
       explicit: those along which the types of arrays say how they are divided, so that operands
         that disagree are an error.
+      mesh: the mesh, for rules of users, who are told of it; or None.
     """
 
-    __slots__ = ("explicit",)
+    __slots__ = ("explicit", "mesh")
 
-    def __init__(self, sizes, explicit=()):
+    def __init__(self, sizes, explicit=(), mesh=None):
         super().__init__(sizes)
-        self.explicit = frozenset(explicit)
+        self.explicit, self.mesh = frozenset(explicit), mesh
+
+
+class _Inside:
+    """What rules of operations divide the jaxprs by that they hold.
+
+    Attributes:
+      mesh_sizes: the axes of the mesh.
+    """
+
+    __slots__ = ("mesh_sizes",)
+
+    def __init__(self, mesh_sizes):
+        self.mesh_sizes = mesh_sizes
+
+    def __call__(self, closed_jaxpr, divisions):
+        return divide_jaxpr(closed_jaxpr.jaxpr, divisions, self.mesh_sizes)
 
 
 class Unreduced(tuple):
@@ -91,18 +108,19 @@ def divide(prim, operands, divisions, results, params, mesh_sizes, src=None):
         found = divide(prim, operands, plain, results, params, mesh_sizes, src)
         return [Unreduced(division, axes) for division in found]
     if prim.divide is not None:
-
-        def inner(closed_jaxpr, divisions):
-            return divide_jaxpr(closed_jaxpr.jaxpr, divisions, mesh_sizes)
-
-        return prim.divide(divisions, inner, **params)
+        return prim.divide(divisions, _Inside(mesh_sizes), **params)
     if not prim.factors:
         return [open_division(aval) for aval in results]
     factors = prim.factors(operands, results, **params)
-    sizes = _sizes(factors, (*operands, *results))
     explicit = getattr(mesh_sizes, "explicit", None)
     if explicit and prim.name != "add_any":  # which adds up cotangents, that nobody has written
         _check_agreement(prim, factors, operands, divisions, mesh_sizes, src)
+    return divide_by(factors, operands, divisions, results, mesh_sizes)
+
+
+def divide_by(factors, operands, divisions, results, mesh_sizes):
+    """Return the divisions of results that factors make of those of operands."""
+    sizes = _sizes(factors, (*operands, *results))
     axes = _axes_of_factors(factors, divisions, sizes, mesh_sizes)
     return [_division(dims, axes, sizes, mesh_sizes) for dims in factors.results]
 

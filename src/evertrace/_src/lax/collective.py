@@ -241,7 +241,9 @@ def pcast(x: T, axis_name: Any, *, to: Any) -> T:
     Args:
       x: a tree of arrays.
       axis_name: name of a mapped axis, or a tuple of names.
-      to: "varying"; no other is supported.
+      to: "varying"; "unreduced": the values of all examples are terms of one sum, which `psum`
+        adds up, or `shard_map` by ``out_specs=P(unreduced={...})``; or "reduced", of what all
+        share.
 
     Returns:
       The tree with the same values. Within `shard_map` its cotangent is the sum of those of all
@@ -249,19 +251,29 @@ def pcast(x: T, axis_name: Any, *, to: Any) -> T:
 
     Raises:
       NameError: there is no such axis in scope.
+      ValueError: `to` is something else.
 
-    Differs from JAX: never needed, as types do not say what varies.
+    Differs from JAX: never needed, as types do not say what varies or is a term of a sum, so that
+    what is not linear may be computed of terms.
 
     Example:
       >>> ev.vmap(lambda x: lax.pcast(1.5, "i", to="varying"), axis_name="i")(jnp.arange(2))
       Array([1.5, 1.5], dtype=float32, weak_type=True)
     """
     names, _ = _names("pcast", axis_name, None)
-    if to != "varying":
-        raise errors.unsupported("pcast", "to", to)
+    if to not in ("varying", "unreduced", "reduced"):
+        raise errors.user_error(
+            ValueError,
+            f"pcast: there is no such `to` as {to!r}.",
+            fix='use "varying", "unreduced" or "reduced".',
+            anchor="choice",
+        )
+    ops.size_in_scope("pcast", names)
 
     def cast(leaf):
         out = as_array(leaf, "pcast")
+        if to != "varying":
+            return out
         for name in names:
             out = ops.pcast_p.bind(out, axis_name=(name,))
         return out

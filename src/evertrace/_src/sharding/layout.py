@@ -300,7 +300,7 @@ class NamedSharding(Sharding):
             return found
         pairs = zip(self.mesh.axis_names, self.mesh.axis_types, strict=True)
         explicit = [name for name, kind in pairs if kind is AxisType.Explicit]
-        found = self._known["sizes"] = Axes(self.mesh.shape_tuple, explicit)
+        found = self._known["sizes"] = Axes(self.mesh.shape_tuple, explicit, self.mesh)
         return found
 
     def division(self, ndim: Any) -> Any:

@@ -26,9 +26,17 @@ from evertrace._src.arrays.types import AxisName
 from evertrace._src.core.tracer import state
 from evertrace._src.engines import runtime
 from evertrace._src.jit.laid_out import sharding_behind
+from evertrace._src.ops.elementwise import scale
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
-from evertrace._src.ops.slicing import slice_in_dim
-from evertrace._src.ops.structural import move_batch_dim, permute, reshape, squeeze
+from evertrace._src.ops.slicing import concatenate_p, slice_in_dim
+from evertrace._src.ops.structural import (
+    move_batch_dim,
+    permute,
+    reduce_sum_p,
+    reshape,
+    squeeze,
+    zeros,
+)
 from evertrace._src.sharding.layout import (
     NamedSharding,
     PartitionSpec,
@@ -87,7 +95,7 @@ def shard_map(
     Args:
       f: function of the parts, trees of arrays; without it, a decorator is returned.
       out_specs: `PartitionSpec` of the results, or a tree of these that is a prefix of the result:
-        how the results of all parts are put together.
+        how the results of all parts are put together. Along `unreduced` axes they are added up.
       in_specs: likewise for the tuple of arguments; None stands for "not divided". By default that
         of each argument's own sharding, for which a jitted function is then traced anew.
       mesh: the mesh; by default the one in force (`set_mesh`).
@@ -139,7 +147,8 @@ def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
             outs, out_tree = flatten_result(result, where)
             return [as_operand(x, where) for x in outs]
 
-        outs, varying = _over_axes(call, call.axes, of_parts, parts, [_names(s) for s in specs])
+        divided = [[*_names(s), *s.unreduced] for s in specs]
+        outs, varying = _over_axes(call, call.axes, of_parts, parts, divided)
         found = _of_arrays(tree.flatten_axes(f"{where} out_specs", out_tree, out_specs))
         whole = [
             _join(call, x, names, _checked_spec(call, "out_specs", spec), i)
@@ -251,6 +260,9 @@ def _split(call, x, spec):
         cut.append(n // count)
     lead = [name for name in call.axes if name in names]
     parts = permute(reshape(x, tuple(cut)), (*[names[name] for name in lead], *kept))
+    for name in [name for name in call.axes if name in spec.unreduced]:
+        at = len([n for n in lead if call.axes.index(n) < call.axes.index(name)])
+        parts, lead = _as_terms(parts, at, sizes[name]), [*lead[:at], name, *lead[at:]]
     if not lead or type(parts) is Array or not isinstance(call.mesh, Mesh):
         return parts
     # Where the program is divided among devices, each gets its parts.
@@ -259,6 +271,14 @@ def _split(call, x, spec):
         sharding=NamedSharding(call.mesh, PartitionSpec(*lead)),
         unconstrained_dims=frozenset(range(len(lead), len(lead) + len(kept))),
     )
+
+
+def _as_terms(x, at, count):
+    """Return as many terms of a sum as there are devices along an axis: it is the first one's."""
+    shape = x.aval.shape
+    first = reshape(x, (*shape[:at], 1, *shape[at:]))
+    rest = zeros(x.aval.update(shape=(*shape[:at], count - 1, *shape[at:])))
+    return as_array(concatenate_p.bind(first, rest, dimension=at))
 
 
 def _over_axes(call, axes, fun, values, divided):
@@ -308,7 +328,14 @@ def _join(call, x, varying, spec, number):
       number: of the result.
     """
     sizes, wanted = dict(call.mesh.shape_tuple), _names(spec)
-    x = as_array(x)
+    x, varying = as_array(x), list(varying)
+    for name in spec.unreduced:  # in the memory that devices share, sums are added up
+        if name in varying:
+            at = varying.index(name)
+            x = as_array(reduce_sum_p.bind(x, axes=(at,), out_sharding=None))
+            varying.remove(name)
+        else:
+            x = as_array(scale(x, sizes[name]))
     for at, name in reversed(list(enumerate(varying))):
         if name in wanted:
             continue

@@ -3,6 +3,7 @@
 from evertrace._src.control import checkpoint, composite
 from evertrace._src.control.call import jit_p
 from evertrace._src.control.custom_jvp import custom_jvp_call_p
+from evertrace._src.control.custom_partitioning import custom_partitioning_p
 from evertrace._src.control.custom_vjp import custom_vjp_call_p
 from evertrace._src.control.custom_vmap import custom_vmap_call_p
 from evertrace._src.core.rules import RuleTable
@@ -11,7 +12,7 @@ calls = RuleTable("the fused engine's calls")
 """From an equation, the jaxpr that it runs on its operands."""
 
 
-@calls.define(jit_p, composite.composite_p)
+@calls.define(jit_p, composite.composite_p, custom_partitioning_p)
 def _call(eqn):
     return eqn.params["jaxpr"].jaxpr
 

@@ -35,7 +35,12 @@ class Partition(Inspected):
       text: the StableHLO text it was compiled from.
       inputs, outputs: (aval, layout) of each.
       donated: indices of the inputs whose memory is given away.
+
+    Attributes:
+      divisions: of the outputs, which also say what is yet to be summed.
     """
+
+    divisions: Sequence[Any] = ()
 
     def __init__(
         self,

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.divisions import divide_jaxpr, open_division
+from evertrace._src.control.custom_partitioning import shared_out
+from evertrace._src.core.divisions import Axes, divide_jaxpr, open_division
 from evertrace._src.engines.inputs import host_input
 from evertrace._src.engines.placing import sharding_of, shardings_by_division
 from evertrace._src.engines.protocol import Offer
@@ -96,8 +97,8 @@ class Partitioned:
         avals = [v.aval for v in self._jaxpr.invars]
         divisions = [_division(x, a, like) for x, a in zip(args, avals, strict=True)]
         partition, known = self.compiled_over(like, tuple(divisions)), shardings_by_division(args)
-        divided = [layout.division for _, layout in partition.outputs]
-        return partition, first_device(like), [known.get(d) or like.divided(d) for d in divided]
+        given = [known.get(d) or like.divided(d) for d in partition.divisions]
+        return partition, first_device(like), given
 
     def compiled_over(self, like, divisions):
         """Return the `Partition` for the mesh of a sharding and so divided arguments; kept."""
@@ -107,9 +108,10 @@ class Partitioned:
 
     def _compile(self, place, like):
         """Return the program compiled for a place; kept."""
-        jaxpr, name, donated = self._jaxpr, self._request.name, self._request.donated
+        name, donated, mesh = self._request.name, self._request.donated, like.mesh
         start = time.perf_counter()
-        outputs = divide_jaxpr(jaxpr, place.inputs, dict(place.sizes))
+        jaxpr = shared_out(self._jaxpr, place.inputs, mesh)
+        outputs = divide_jaxpr(jaxpr, place.inputs, Axes(place.sizes, mesh=mesh))
         platform = place.devices[0].platform
         divided = Divided(place.sizes, place.inputs, outputs)
         text, callbacks = lower_jaxpr(jaxpr, name, donated, platform, divided=divided)
@@ -127,6 +129,7 @@ class Partitioned:
         ]
         _check_divisions(name, raw, takes, gives)
         found = self._partitions[place] = Partition(raw, name, text, takes, gives, donated)
+        found.divisions = outputs
         return found
 
     def flat(self):

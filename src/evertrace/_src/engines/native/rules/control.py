@@ -8,6 +8,7 @@ from evertrace._src.control.bounded import bounded_while_p, program
 from evertrace._src.control.call import jit_p
 from evertrace._src.control.cond import cond_p
 from evertrace._src.control.custom_jvp import custom_jvp_call_p
+from evertrace._src.control.custom_partitioning import custom_partitioning_p
 from evertrace._src.control.custom_vjp import custom_vjp_call_p
 from evertrace._src.control.custom_vmap import custom_vmap_call_p
 from evertrace._src.control.linear import linear_call_p
@@ -56,7 +57,7 @@ SMALL = 16
 # ---------------------------------------------------------------- calls
 
 
-@emission.define(jit_p, composite.composite_p)
+@emission.define(jit_p, composite.composite_p, custom_partitioning_p)
 def _call(e, eqn, xs):
     return e.inline(eqn.params["jaxpr"].jaxpr, xs)
 

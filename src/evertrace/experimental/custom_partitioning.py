@@ -1,0 +1,9 @@
+"""Functions of which users say how devices share them."""
+
+from evertrace._src.experimental.partitioning import custom_partitioning as custom_partitioning
+from evertrace._src.experimental.sharding_rules import BATCHING as BATCHING
+from evertrace._src.experimental.sharding_rules import ArrayMapping as ArrayMapping
+from evertrace._src.experimental.sharding_rules import CompoundFactor as CompoundFactor
+from evertrace._src.experimental.sharding_rules import SdyShardingRule as SdyShardingRule
+
+__all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "custom_partitioning"]
