@@ -459,6 +459,155 @@ def test_products(m, k, n):
     call(kernel, ((m, n), "float32"), draw(m, k), draw(n, k))
 
 
+BATCHES = {
+    "units for matrices": ("bmk,bkn->bmn", (2, 16, 32), (2, 32, 16)),
+    "sizes that are padded": ("bmk,bkn->bmn", (3, 20, 18), (3, 18, 33)),
+    "small matrices": ("bmk,bkn->bmn", (3, 5, 7), (3, 7, 6)),
+    "other orders": ("kbm,nkb->bnm", (7, 2, 5), (6, 7, 2)),
+    "batches of vectors": ("bk,bk->b", (4, 9), (4, 9)),
+    "two batches": ("abmk,abkn->abmn", (2, 3, 4, 5), (2, 3, 5, 2)),
+    "several sums": ("mij,ijn->mn", (18, 4, 5), (4, 5, 17)),
+    "more rows than one axis": ("abk,kn->abn", (3, 6, 20), (20, 17)),
+    "nothing summed": ("i,j->ij", (5,), (7,)),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_products_in_batches_and_over_several_axes(name):
+    letters, *shapes = BATCHES[name]
+
+    def kernel(x_ref, y_ref, o_ref):
+        o_ref[...] = jnp.einsum(letters, x_ref[...], y_ref[...])
+
+    x, y = draw(*shapes[0]), draw(*shapes[1], seed=1)
+    call(kernel, (jnp.einsum(letters, x, y).shape, "float32"), x, y)
+
+
+TWICE = jnp.array([3, 0, 3, -2, 9, 3, 1])
+"""Places of 5 rows; some are named several times, and one lies outside."""
+
+SCATTERS: dict[str, Any] = {
+    "add": lambda x, i, v: x.at[i].add(v),
+    "set": lambda x, i, v: x.at[i[2:]].set(v[2:]),
+    "multiply": lambda x, i, v: x.at[i].multiply(v),
+    "subtract": lambda x, i, v: x.at[i].subtract(v),
+    "max": lambda x, i, v: x.at[i].max(v),
+    "min": lambda x, i, v: x.at[i].min(v),
+    "moved inside": lambda x, i, v: x.at[i].add(v, mode="clip"),
+    "columns": lambda x, i, v: x.at[:, i[:4] % 3].add(v[:5, :1] + jnp.arange(4.0)),
+    "elements": lambda x, i, v: x.at[i, i % 3].add(v[:, 0]),
+    "a table of rows": lambda x, i, v: x.at[i[:6].reshape(2, 3)].add(v[:6].reshape(2, 3, 3)),
+    "for each row": lambda x, i, v: jnp.put_along_axis(
+        x, (i[:5] % 3)[:, None], v[:5, :1], axis=1, inplace=False
+    ),
+    "batched": lambda x, i, v: ev.vmap(lambda x, n, v: x.at[n].add(v))(
+        x, jnp.stack([i[:5] % 3, i[1:6] % 3], 1), v[:5, :2]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCATTERS)
+def test_scatters_by_arrays_of_indices(name):
+    def kernel(x_ref, i_ref, v_ref, o_ref):
+        o_ref[...] = SCATTERS[name](x_ref[...] * 2, i_ref[...], v_ref[...])
+
+    call(kernel, ((5, 3), "float32"), draw(5, 3), TWICE, draw(7, 3, seed=1))
+
+
+GATHERS: dict[str, Any] = {
+    "rows": lambda x, i: x[i],
+    "elements": lambda x, i: x[i[:, None], jnp.arange(3)[::-1]],
+    "a table of rows": lambda x, i: x[i[:6].reshape(2, 3)],
+    "columns": lambda x, i: x[:, i % 3],
+    "along an axis": lambda x, i: jnp.take_along_axis(x, (i[:5] % 3)[:, None], axis=1),
+    "along the first": lambda x, i: jnp.take_along_axis(x, i[:3][None] % 5, axis=0),
+    "windows": lambda x, i: ev.vmap(lambda n: lax.dynamic_slice_in_dim(x, n, 3))(i),
+    "filled": lambda x, i: x.at[i].get(mode="fill", fill_value=7.0),
+    "batched": lambda x, i: ev.vmap(lambda x, n: x[n])(x, jnp.stack([i[:5] % 3] * 2, 1)),
+}
+
+
+PLACES = [(name, "memory") for name in GATHERS]
+PLACES += [(name, "registers") for name in GATHERS if name != "windows"]  # which is refused
+
+
+@pytest.mark.parametrize(("name", "where"), PLACES)
+def test_gathers_by_arrays_of_indices(name, where):
+    def kernel(x_ref, i_ref, o_ref):
+        x = x_ref[...] if where == "memory" else x_ref[...] * 2
+        o_ref[...] = GATHERS[name](x, i_ref[...])
+
+    x = draw(5, 3)
+    call(kernel, (GATHERS[name](x, TWICE).shape, "float32"), x, TWICE)
+
+
+def test_sums_by_index_into_a_block_that_all_steps_share():
+    def kernel(i_ref, v_ref, o_ref):
+        @pl.when(pl.program_id(0) == 0)
+        def begin():
+            o_ref[...] = jnp.zeros(6)
+
+        o_ref[...] = o_ref[...].at[i_ref[...]].add(v_ref[...])
+
+    some = pl.BlockSpec((8,), lambda i: i)
+    places = jnp.asarray(np.random.default_rng(0).integers(0, 6, 24))
+    call(
+        kernel, ((6,), "float32"), places, draw(24),
+        grid=3, in_specs=[some, some], out_specs=pl.BlockSpec((6,), lambda i: 0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["add", "max", "min", "and", "or", "xor", "xchg"])
+def test_atomic_updates(name):
+    update = getattr(triton, f"atomic_{name}")
+
+    def kernel(x_ref, i_ref, o_ref, old_ref):
+        @pl.when(pl.program_id(0) == 0)
+        def begin():
+            o_ref[...] = x_ref[...] * 3
+
+        first = pl.ds(pl.program_id(0), 2)
+        odd = i_ref[...] % 2 == 1
+        update(o_ref, i_ref[...], x_ref[pl.ds(0, 4)], mask=odd)
+        update(o_ref, first, 5)
+        old_ref[...] = update(o_ref.at[pl.ds(2, 4)], first, x_ref[pl.ds(1, 2)])
+
+    x, i = jnp.arange(6) * 7 % 11, jnp.array([3, 0, 5, 3])
+    outs = [ev.ShapeDtypeStruct(shape, "int32") for shape in ((6,), (3, 2))]
+    run = pl.pallas_call(
+        kernel, outs, grid=3,
+        out_specs=[pl.BlockSpec((6,), lambda i: 0), pl.BlockSpec((None, 2), lambda i: (i, 0))],
+    )  # fmt: skip
+    agree(run, x, i)
+    combine = {
+        "add": np.add, "max": np.maximum, "min": np.minimum, "and": np.bitwise_and,
+        "or": np.bitwise_or, "xor": np.bitwise_xor, "xchg": lambda _, new: new,
+    }[name]  # fmt: skip
+    x, want, olds = np.asarray(x), np.asarray(x) * 3, []
+    for step in range(3):
+        for place, value in zip([3, 5, 3], x[[0, 2, 3]], strict=True):
+            want[place] = combine(want[place], value)
+        want[step : step + 2] = combine(want[step : step + 2], 5)
+        part = want[2 + step : 4 + step]
+        olds.append(part.copy())
+        part[:] = combine(part, x[1:3])
+    got = run(x, i)
+    np.testing.assert_array_equal(got[0], want)
+    np.testing.assert_array_equal(got[1], olds)
+
+
+def test_what_is_expected_is_exchanged():
+    def kernel(x_ref, o_ref, old_ref):
+        o_ref[...] = x_ref[...]
+        old_ref[0] = triton.atomic_cas(o_ref.at[1], 1, 7)
+        old_ref[1] = triton.atomic_cas(o_ref.at[1], 1, 8)
+
+    run = pl.pallas_call(kernel, [ev.ShapeDtypeStruct((n,), "int32") for n in (3, 2)])
+    agree(run, jnp.arange(3))
+    np.testing.assert_array_equal(run(jnp.arange(3))[0], [0, 7, 2])
+    np.testing.assert_array_equal(run(jnp.arange(3))[1], [1, 7])
+
+
 def test_products_of_vectors_and_bytes():
     def kernel(x_ref, v_ref, o_ref):
         o_ref[...] = x_ref[...] @ v_ref[...]

@@ -18,6 +18,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import lax
 from evertrace._src import control, ops
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.pallas.gpu.lowering import RULES
@@ -157,6 +158,29 @@ def library():
     }  # fmt: skip
 
 
+def indexed():
+    """Return the texts of kernels with products in batches, and with arrays of indices."""
+
+    def products(x_ref, y_ref, v_ref, o_ref):
+        small = jnp.einsum("bki,bkj->bij", v_ref[...], v_ref[...])
+        o_ref[...] = x_ref[...] @ y_ref[...] + small.sum((1, 2))[:, None, None]
+
+    def by_index(x_ref, i_ref, o_ref):
+        x = jnp.sin(x_ref[...])[i_ref[...]] + x_ref[i_ref[...]]
+        sums = jnp.zeros((20, 6)).at[i_ref[...]].add(x).at[i_ref[...], 0].max(x[:, 1])
+        o_ref[...] = sums.at[i_ref[...]].set(x)
+        triton.atomic_add(o_ref, i_ref[...], x, mask=x > 0)
+        triton.atomic_xchg(o_ref.at[:, 0], i_ref[...], 2.0)
+
+    f = lambda *shape: LIKE(shape, "float32")  # noqa: E731
+    return {
+        "products": text_of(
+            pl.pallas_call(products, f(3, 32, 20)), f(3, 32, 64), f(3, 64, 20), f(3, 7, 5)
+        ),
+        "by_index": text_of(pl.pallas_call(by_index, f(20, 6)), f(20, 6), LIKE((9,), "int32")),
+    }
+
+
 def modules(text):
     """Return the modules that a text holds one after the other."""
     return ["module {" + part for part in text.split("module {")[1:]]
@@ -165,9 +189,8 @@ def modules(text):
 def test_the_library_compiles():
     if ptx.plugin() is None:
         pytest.skip("XLA's plugin for CUDA is not installed, see tests/pallas/ptx.py")
-    found = [
-        [module, c] for text in library().values() for module in modules(text) for c in CAPABILITIES
-    ]
+    texts = [*library().values(), *indexed().values()]
+    found = [[module, c] for text in texts for module in modules(text) for c in CAPABILITIES]
     assert all(".entry" in asm for asm in ptx.compile_all(found))
 
 
@@ -268,7 +291,7 @@ def sort(x_ref, o_ref):
 
 
 def scattered(x_ref, o_ref):
-    o_ref[...] = jnp.zeros(10).at[x_ref[...].astype(int)].add(1.0)
+    o_ref[...] = jnp.zeros(1 << 18).at[x_ref[...].astype(int)].add(1.0)[:10]
 
 
 def complex_numbers(x_ref, o_ref):
@@ -282,7 +305,7 @@ def printed(x_ref, o_ref):
 
 REFUSED = {
     sort: "`sort`, which Triton has no operation for",
-    scattered: "`scatter-add` with an array of indices, whose elements may be written to twice",
+    scattered: "a `scatter-add` of 10 updates into 262144 rows of 1, for each place is compared",
     complex_numbers: "makes c64[10], and a GPU's registers have no such numbers",
     printed: "which Triton has no operation for",
 }
@@ -302,6 +325,17 @@ def test_what_triton_cannot_do_names_the_line(kernel):
     line = kernel.__code__.co_firstlineno + (2 if kernel is printed else 1)
     assert f"test_triton_text.py:{line} in {kernel.__name__}" in message
     assert "`interpret=True`" in message
+
+
+def test_windows_of_what_is_computed_are_refused():
+    def kernel(x_ref, o_ref):
+        x = jnp.sin(x_ref[...])
+        o_ref[...] = ev.vmap(lambda i: lax.dynamic_slice_in_dim(x, i, 2).sum())(jnp.arange(10))
+
+    call = pl.pallas_call(kernel, out_shape=X)
+    assert call(X).shape == (10,)
+    with pytest.raises(NotImplementedError, match="a `gather` of windows by arrays of indices"):
+        lowered(lambda x: call(x), X)
 
 
 def test_compiler_params_are_numbers():

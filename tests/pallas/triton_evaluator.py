@@ -426,7 +426,8 @@ def _of_shape(op, shape):
 @_op("tt.dot")
 def _dot(op, env):
     (x, y, z), _ = _operands(op, env)
-    assert min(*x.shape, *y.shape) >= 16, op
+    assert min(*x.shape[-2:], *y.shape[-2:]) >= 16, op
+    assert x.ndim == y.ndim == z.ndim, op
     wide = np.int32 if x.dtype == np.int8 else np.float32
     return (x.astype(wide) @ y.astype(wide) + z).astype(z.dtype)
 

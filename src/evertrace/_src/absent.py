@@ -65,30 +65,6 @@ LEFT_OUT = {
     "evertrace.experimental.pallas.tpu_sc": (
         "use `pl.pallas_call`: there is no compiler for TPUs here"
     ),
-    "evertrace.experimental.pallas.triton.atomic_add": (
-        "write `ref[i] += x`: steps of a grid run one after the other"
-    ),
-    "evertrace.experimental.pallas.triton.atomic_and": (
-        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
-    ),
-    "evertrace.experimental.pallas.triton.atomic_cas": (
-        "use `jnp.where`: steps of a grid run one after the other"
-    ),
-    "evertrace.experimental.pallas.triton.atomic_max": (
-        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
-    ),
-    "evertrace.experimental.pallas.triton.atomic_min": (
-        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
-    ),
-    "evertrace.experimental.pallas.triton.atomic_or": (
-        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
-    ),
-    "evertrace.experimental.pallas.triton.atomic_xchg": (
-        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
-    ),
-    "evertrace.experimental.pallas.triton.atomic_xor": (
-        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
-    ),
     "evertrace.experimental.pallas.triton.elementwise_inline_asm": (
         "write the operation in `evertrace.numpy`"
     ),

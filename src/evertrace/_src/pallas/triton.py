@@ -82,7 +82,7 @@ def load(
       Array([0., 1., 2., 3., 4., 5., 0., 0.], dtype=float32)
     """
     del cache_modifier, eviction_policy, volatile
-    owner, index = _parts("load", ref)
+    owner, index = parts_of("load", ref)
     if mask is None:
         return part_of(owner.read(), index)
     x = _extended(owner.read(), index)
@@ -116,7 +116,7 @@ def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: Any = None) 
       Array([nan, nan,  2.], dtype=float32)
     """
     del eviction_policy
-    owner, index = _parts("store", ref)
+    owner, index = parts_of("store", ref)
     if mask is None:
         owner.swap(index, val, "store")
         return
@@ -216,7 +216,7 @@ def debug_barrier() -> None:
     """
 
 
-def _parts(where_, ref):
+def parts_of(where_: str, ref: Any) -> tuple[Any, Any]:
     """Return a ref and the index of the part that is meant."""
     if not isinstance(ref, Indexed):
         raise not_a_ref(where_, ref)

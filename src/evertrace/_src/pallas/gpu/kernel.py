@@ -15,7 +15,7 @@ import numpy as np
 
 from evertrace._src.core.jaxpr import Jaxpr, Literal
 from evertrace._src.pallas.blocks import Blocks, poison
-from evertrace._src.pallas.gpu import reductions  # noqa: F401
+from evertrace._src.pallas.gpu import indexing  # noqa: F401
 from evertrace._src.pallas.gpu.builder import INT32
 from evertrace._src.pallas.gpu.loops import counted
 from evertrace._src.pallas.gpu.lowering import Lowering

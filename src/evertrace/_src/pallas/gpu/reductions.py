@@ -11,7 +11,7 @@ from evertrace._src.ops.identities import all_ones, highest, lowest
 from evertrace._src.pallas.gpu.elementwise import combine
 from evertrace._src.pallas.gpu.lowering import Lowering, rule
 from evertrace._src.pallas.gpu.memory import inside_of
-from evertrace._src.pallas.gpu.structure import reshaped
+from evertrace._src.pallas.gpu.structure import grouped, reshaped
 from evertrace._src.pallas.gpu.values import (
     Tensor,
     Value,
@@ -129,17 +129,18 @@ def _scan(lw: Lowering, eqn: Eqn, x: Value) -> Tensor:
 
 @rule("dot_general")
 def _dot_general(lw: Lowering, eqn: Eqn, x: Value, y: Value) -> Tensor:
-    (contract_x, contract_y), (batch_x, batch_y) = eqn.params["dimension_numbers"]
+    contracted, batch = eqn.params["dimension_numbers"]
     x, y, out = lw.tensor(x), lw.tensor(y), eqn.outvars[0].aval
-    if len(contract_x) != 1 or batch_x or batch_y:
-        raise lw.unsupported(
-            "a `dot_general` in batches, or over several axes",
-            "and Triton's product is of two matrices",
-        )
     x, y = _accumulated(lw, x, out.dtype), _accumulated(lw, y, out.dtype)
-    rows = _matrix(lw, x, contract_x[0], last=True)
-    columns = _matrix(lw, y, contract_y[0], last=False)
-    found = product(lw, rows, columns, out.dtype, _precision(eqn.params.get("precision")))
+    rows, columns = (
+        [d for d in range(len(v.shape)) if d not in c and d not in b]
+        for v, c, b in zip((x, y), contracted, batch, strict=True)
+    )
+    left, right = [rows, contracted[0]], [contracted[1], columns]
+    if batch[0]:
+        left, right = [batch[0], *left], [batch[1], *right]
+    precision = _precision(eqn.params.get("precision"))
+    found = product(lw, grouped(lw, x, left), grouped(lw, y, right), out.dtype, precision)
     value = lw.b.convert(found, out.dtype)
     result = reshaped(lw, value, out.shape)
     assert isinstance(result, Tensor)
@@ -152,22 +153,6 @@ def _accumulated(lw, x, dtype):
     return x if small and dtype in (np.float32, np.int32, x.dtype) else lw.b.convert(x, dtype)
 
 
-def _matrix(lw, x, contracted, last):
-    """Return an operand as a matrix, with the contracted axis last or first."""
-    rest = [d for d in range(len(x.shape)) if d != contracted]
-    if len(rest) > 1:
-        raise lw.unsupported("a `dot_general` of more than matrices", "which Triton does not have")
-    order = [*rest, contracted] if last else [contracted, *rest]
-    if order != sorted(order):
-        shape = tuple(x.shape[d] for d in order)
-        attrs = f" {{order = array<i32: {', '.join(map(str, order))}>}}"
-        x = x.reshaped(shape) if x.uniform is not None else lw.b.raw("tt.trans", x, shape, attrs)
-    if not rest:
-        size = x.shape[0]
-        x = reshaped(lw, x, (1, size) if last else (size, 1))
-    return x
-
-
 def _precision(given):
     """Return how exactly float32 is multiplied; without a wish in TensorFloat-32."""
     both = given if isinstance(given, (tuple, list)) else (given,)
@@ -178,35 +163,38 @@ def _precision(given):
 
 
 def product(lw: Lowering, x: Tensor, y: Tensor, dtype: Any, precision: str) -> Tensor:
-    """Write the product of two matrices."""
-    (m, k), n = x.shape, y.shape[1]
-    count = int(np.prod([power_of_two(size) for size in (m, k, n)]))
+    """Write the product of two matrices, or of as many as a first dimension has."""
+    *batch, m, k = x.shape
+    n = y.shape[-1]
+    last = len(batch)
+    sizes = [power_of_two(size) for size in (m, k, n)]
     exact = dtype == np.float64 or (not is_float(dtype) and x.dtype != np.int8)
-    few = min(m, n) == 1 or (count <= FEW and min(map(power_of_two, (m, k, n))) < LEAST)
-    x, y = masked(lw, x, 0, [1]), masked(lw, y, 0, [0])
+    few = min(m, n) == 1 or (min(sizes) < LEAST and (np.prod(sizes) <= FEW or bool(batch)))
+    x, y = masked(lw, x, 0, [last + 1]), masked(lw, y, 0, [last])
     if few or exact:
         return _one_by_one(lw, x, y, dtype)
     wide = np.dtype(np.int32) if x.dtype == np.int8 else np.dtype(np.float32)
-    x = _grown(lw, _grown(lw, x, 0), 1)
-    y = _grown(lw, _grown(lw, y, 0), 1)
     b = lw.b
-    zero = b.full(0, wide, (x.shape[0], y.shape[1]))
+    if not batch:
+        x = _grown(lw, _grown(lw, x, 0), 1)
+        y = _grown(lw, _grown(lw, y, 0), 1)
+    zero = b.full(0, wide, (*batch, x.shape[-2], y.shape[-1]))
     names = f"{b.name(x)}, {b.name(y)}, {b.name(zero)}"
     how = f", inputPrecision = {precision}" if x.dtype == np.float32 else ""
     text = f"tt.dot {names}{how} : {x.type} * {y.type} -> {zero.type}"
     out = b.op(text, zero.shape, wide)
-    return b.convert(_shrunk(lw, _shrunk(lw, out, 0, m), 1, n), dtype)
+    return b.convert(out if batch else _shrunk(lw, _shrunk(lw, out, 0, m), 1, n), dtype)
 
 
 def _one_by_one(lw, x, y, dtype):
     """Write a product of small matrices, or by a vector, as products of numbers that are added."""
-    b, (m, k), n = lw.b, x.shape, y.shape[1]
+    b, (*batch, m, k), n = lw.b, x.shape, y.shape[-1]
     wide = np.dtype(np.float32) if is_float(dtype) and np.dtype(dtype).itemsize < 4 else dtype
     x, y = b.convert(x, wide), b.convert(y, wide)
-    shape = (m, k, n)
-    left = _along(lw, x, 2, shape)
-    right = _along(lw, y, 0, shape)
-    return reduced(lw, combine(b, "mul", left, right), 1, "add", 0)
+    shape, last = (*batch, m, k, n), len(batch)
+    left = _along(lw, x, last + 2, shape)
+    right = _along(lw, y, last, shape)
+    return reduced(lw, combine(b, "mul", left, right), last + 1, "add", 0)
 
 
 def _along(lw, x, dim, shape):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from evertrace._src.core.jaxpr import Eqn
-from evertrace._src.ops.dimension_numbers import GatherScatterMode
 from evertrace._src.pallas.blocks import poison
 from evertrace._src.pallas.gpu.builder import INT32
 from evertrace._src.pallas.gpu.elementwise import combine
 from evertrace._src.pallas.gpu.lowering import MOVES, Lowering, rule
-from evertrace._src.pallas.gpu.memory import both, load, store, with_start
+from evertrace._src.pallas.gpu.memory import both, store, with_start
 from evertrace._src.pallas.gpu.values import Tensor, Value, View, padded
 
 
@@ -187,7 +188,7 @@ def _broadcast(lw: Lowering, eqn: Eqn, x: Value, *sizes: Value) -> Value:
     if value.uniform is not None:
         return value.reshaped(shape)
     order = sorted(range(len(dims)), key=dims.__getitem__)
-    value = _transposed(lw, value, order)
+    value = transposed(lw, value, order)
     dims = sorted(dims)
     for d in range(len(shape)):
         if d not in dims:
@@ -196,7 +197,8 @@ def _broadcast(lw: Lowering, eqn: Eqn, x: Value, *sizes: Value) -> Value:
     return value if padded(value.shape) == padded(shape) else lw.b.raw("tt.broadcast", value, shape)
 
 
-def _transposed(lw, x, order):
+def transposed(lw: Lowering, x: Tensor, order: Sequence[int]) -> Tensor:
+    """Return a value in registers with its dimensions in another order."""
     if list(order) == sorted(order):
         return x
     shape = tuple(x.shape[d] for d in order)
@@ -206,6 +208,16 @@ def _transposed(lw, x, order):
     return lw.b.raw("tt.trans", x, shape, attrs)
 
 
+def grouped(lw: Lowering, x: Tensor, groups: Any) -> Tensor:
+    """Return a value in registers with one dimension for each group of those that it has."""
+    x = transposed(lw, x, [d for group in groups for d in group])
+    sizes, shape = list(x.shape), []
+    for group in groups:
+        shape.append(math.prod(sizes[: len(group)]))
+        del sizes[: len(group)]
+    return reshaped(lw, x, tuple(shape))
+
+
 @rule("transpose")
 def _transpose(lw: Lowering, eqn: Eqn, x: Value) -> Value:
     order = tuple(eqn.params["permutation"])
@@ -213,7 +225,7 @@ def _transpose(lw: Lowering, eqn: Eqn, x: Value) -> Value:
         place = {d: i for i, d in enumerate(order)}
         axes = tuple(a if a.dim is None else a._replace(dim=place[a.dim]) for a in x.axes)
         return x._replace(shape=tuple(x.shape[d] for d in order), axes=axes)
-    return _transposed(lw, lw.tensor(x), order)
+    return transposed(lw, lw.tensor(x), order)
 
 
 @rule("reshape", "squeeze")
@@ -367,163 +379,3 @@ def _fills_as_memory(x, config, fill):
         lo >= 0 and hi >= 0 and (lo == hi == 0 or d in whole)
         for d, (lo, hi, _) in enumerate(config)
     )
-
-
-# ------------------------------------------------------------------------ by arrays of indices
-
-
-def _components(lw, indices, count):
-    """Return each component of vectors of indices, in the shape of the others."""
-    last, outs = len(indices.shape) - 1, []
-    if isinstance(indices, Tensor) and indices.parts is not None and indices.parts[0] == last:
-        parts = indices.parts[1]
-        if all(p.shape[last] == 1 for p in parts):
-            return [reshaped(lw, p, indices.shape[:-1]) for p in parts]
-    for i in range(count):
-        starts = [lw.b.int32(i if d == last else 0) for d in range(last + 1)]
-        one = part(lw, indices, starts, (*indices.shape[:-1], 1))
-        outs.append(lw.tensor(reshaped(lw, one, indices.shape[:-1])))
-    return outs
-
-
-@rule("gather")
-def _gather(lw: Lowering, eqn: Eqn, x: Value, indices: Value) -> Value:
-    dnums, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
-    shape, b = eqn.outvars[0].aval.shape, lw.b
-    if dnums.operand_batching_dims:
-        raise lw.unsupported("`gather` in batches", "which Triton has no operation for")
-    found = _components(lw, indices, len(dnums.start_index_map))
-    limits = [x.shape[d] - sizes[d] for d in dnums.start_index_map]
-    inside = _all_inside(lw, found, limits) if _drops(eqn) else None
-    starts: dict[Any, Tensor] = {
-        d: clamped(lw, c, 0, most)
-        for d, c, most in zip(dnums.start_index_map, found, limits, strict=True)
-    }
-    scalars = {d: s.uniform for d, s in starts.items()}
-    if None not in scalars.values():
-        first: Any = [scalars.get(d) or b.int32(0) for d in range(len(x.shape))]
-        value = part(lw, x, first, sizes)
-        kept = tuple(n for d, n in enumerate(sizes) if d not in dnums.collapsed_slice_dims)
-        value = reshaped(lw, value, kept)
-        if kept != shape:
-            value = _spread(lw, lw.tensor(value), shape, dnums.offset_dims)
-    else:
-        value = _gathered(lw, x, starts, dnums, sizes, shape)
-    if inside is None:
-        return value
-    batch = [d for d in range(len(shape)) if d not in dnums.offset_dims]
-    fill = eqn.params["fill_value"]
-    dtype = eqn.outvars[0].aval.dtype
-    other = b.full(poison(dtype) if fill is None else fill, dtype, shape)
-    return b.select(_spread(lw, inside, shape, batch), lw.tensor(value), other)
-
-
-def _spread(lw, x, shape, dims):
-    """Return a value along some dimensions of a shape."""
-    if x.uniform is not None:
-        return x.reshaped(shape)
-    for d in range(len(shape)):
-        if d not in dims:
-            now = (*x.shape[:d], 1, *x.shape[d:])
-            x = lw.b.raw("tt.expand_dims", x, now, f" {{axis = {d} : i32}}")
-    return x if padded(x.shape) == padded(shape) else lw.b.raw("tt.broadcast", x, shape)
-
-
-def _drops(eqn):
-    return eqn.params["mode"] is GatherScatterMode.FILL_OR_DROP
-
-
-def _all_inside(lw, found, limits):
-    mask = None
-    for c, most in zip(found, limits, strict=True):
-        c = lw.tensor(c)
-        if c.uniform is not None and c.uniform.const is not None and 0 <= c.uniform.const <= most:
-            continue
-        low = lw.b.compare("ge", c, lw.b.constant(0, c.dtype))
-        test = both(lw, low, lw.b.compare("le", c, lw.b.constant(most, c.dtype)))
-        mask = test if mask is None else both(lw, mask, test)
-    return mask
-
-
-def _gathered(lw, x, starts, dnums, sizes, shape):
-    """Return a gather of many windows."""
-    batch = [d for d in range(len(shape)) if d not in dnums.offset_dims]
-    if isinstance(x, View):
-        kept = [d for d in range(len(x.shape)) if d not in dnums.collapsed_slice_dims]
-        offset: dict[Any, int] = dict(zip(kept, dnums.offset_dims, strict=True))
-        axes = []
-        for axis in x.axes:
-            index, dim = None, axis.dim
-            if dim is not None and dim in starts:
-                index = _spread(lw, starts[dim], shape, batch)
-                if sizes[dim] > 1:
-                    own = lw.b.expand(lw.b.range(sizes[dim]), offset[dim], shape)
-                    index = lw.b.binary("arith.addi", index, own)
-            axes.append(axis._replace(places=index, dim=offset.get(dim)))
-        return load(lw, x._replace(shape=shape, axes=tuple(axes)))
-    (dim,), index = starts, next(iter(starts.values()))
-    if len(starts) > 1 or len(index.shape) != 1 or tuple(dnums.collapsed_slice_dims) != (dim,):
-        raise lw.unsupported(
-            "a `gather` by several indices of what is computed", "which Triton does along one axis"
-        )
-    value = take(lw, lw.tensor(x), dim, index)
-    rest = [d for d in range(len(x.shape)) if d != dim]
-    order = [dim if d in batch else rest[dnums.offset_dims.index(d)] for d in range(len(shape))]
-    return _transposed(lw, value, order)
-
-
-SCATTERS = {f"scatter-{name}": name for name in ("add", "sub", "mul", "min", "max")}
-"""Primitive -> how an element is combined with the update."""
-
-
-@rule("scatter", *SCATTERS)
-def _scatter(lw: Lowering, eqn: Eqn, x: Value, indices: Value, new: Value) -> Value:
-    dnums, name = eqn.params["dimension_numbers"], eqn.primitive.name
-    if np.prod(indices.shape[:-1]) != 1:
-        raise lw.unsupported(
-            f"`{name}` with an array of indices", "whose elements may be written to twice"
-        )
-    b, window = lw.b, [new.shape[d] for d in dnums.update_window_dims]
-    sizes = list(window)
-    for d in sorted(dnums.inserted_window_dims):
-        sizes.insert(d, 1)
-    found = [
-        lw.tensor(c) for c in _components(lw, indices, len(dnums.scatter_dims_to_operand_dims))
-    ]
-    found = [reshaped(lw, c, ()) for c in found]
-    limits = [x.shape[d] - sizes[d] for d in dnums.scatter_dims_to_operand_dims]
-    inside = _all_inside(lw, found, limits) if _drops(eqn) else None
-    starts = [b.int32(0)] * len(x.shape)
-    for d, c, most in zip(dnums.scatter_dims_to_operand_dims, found, limits, strict=True):
-        starts[d] = clamped(lw, lw.tensor(c), 0, most)
-    value: Value = (
-        reshaped(lw, new, tuple(sizes))
-        if new.shape != tuple(sizes) and not _has_parts(new)
-        else new
-    )
-    if _has_parts(new) and new.shape != tuple(sizes):
-        value = _reshaped_parts(lw, new, tuple(sizes))
-    if name != "scatter" or inside is not None:
-        old = lw.tensor(part(lw, x, starts, sizes))
-        value = lw.tensor(value)
-        if name != "scatter":
-            value = combine(b, SCATTERS[name], old, value)
-        if inside is not None:
-            value = b.select(inside, value, old)
-    return put(lw, x, value, starts, sizes)
-
-
-def _has_parts(x):
-    return isinstance(x, Tensor) and x.parts is not None
-
-
-def _reshaped_parts(lw, x, shape):
-    """Return a concatenation with dimensions of size 1 more or less."""
-    axis, parts = x.parts
-    big = [n for n in x.shape if n != 1]
-    if x.shape[axis] == 1 or big != [n for n in shape if n != 1]:
-        return reshaped(lw, x, shape)
-    number = sum(n != 1 for n in x.shape[:axis])
-    place = [d for d, n in enumerate(shape) if n != 1][number]
-    new = [reshaped(lw, p, (*shape[:place], p.shape[axis], *shape[place + 1 :])) for p in parts]
-    return Tensor(shape, x.dtype, parts=(place, new))
