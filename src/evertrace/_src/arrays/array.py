@@ -26,6 +26,7 @@ else:
     Fields, Members = native.ArrayBase, Operators
 
 picture: Any = LazyModule("evertrace._src.arrays.picture")
+scoped: Any = LazyModule("evertrace._src.arrays.scoped")
 
 _INNER = ("as_literal", "buffer", "host")
 
@@ -218,6 +219,12 @@ class Array(Fields, Members, metaclass=_ArrayType):
         return f"Array({body}{suffix}"
 
     _repr_html_ = markup.guarded(lambda self: picture.page(self))
+
+    def __treescope_repr__(self, path: str | None, subtree_renderer: Any) -> Any:
+        return scoped.form(self, path)
+
+    def __treescope_ndarray_adapter__(self) -> Any:
+        return None if isinstance(self.aval.dtype, dtypes.ExtendedDType) else scoped.adapter()
 
     def __str__(self) -> str:
         return repr(self) if isinstance(self.aval.dtype, dtypes.ExtendedDType) else str(self.host())

@@ -28,6 +28,14 @@ def page(x: Any) -> str:
     return f"<div>{facts}</div><div>{spread}</div>{_picture(host)}{values}"
 
 
+def summary(x: Any) -> str:
+    """Return what an array is and how its values lie, in one line of text."""
+    is_here = not x.is_deleted() and x.is_fully_addressable
+    if not is_here or isinstance(x.aval.dtype, dtypes.ExtendedDType) or x.size > _MOST:
+        return x.aval.str_short()
+    return f"{_facts(x)} · {_spread(_real(np.asarray(x.host())))}"
+
+
 def _facts(x: Any) -> str:
     return f"{x.aval.str_short()} · {_bytes(x.nbytes)} · {_devices(x)}"
 
