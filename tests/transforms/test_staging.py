@@ -84,7 +84,7 @@ def test_variables_become_plain_when_the_trace_ends():
     stage_open(lambda x: [seen.append((x, repr(x))) or x], [AVAL])
     ((var, text),) = seen
     assert type(var) is Var
-    assert (text, repr(var)) == ("Tracer<f32[3]>", "Var<f32[3]>")
+    assert (text, repr(var)) == ("JitTracer(float32[3])", "Var<f32[3]>")
     assert (var == var, var != var) == (True, False)
     assert len({var}) == 1
 

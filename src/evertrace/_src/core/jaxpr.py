@@ -49,8 +49,12 @@ class Var(Tracer):
             )
         return object.__hash__(self)
 
+    shown_as = "JitTracer"
+
     def __repr__(self) -> str:
-        return f"{'Var' if self._trace.closed else 'Tracer'}<{self.aval.str_short()}>"
+        if self._trace.closed:  # no tracer anymore
+            return f"Var<{self.aval.str_short()}>"
+        return super().__repr__()
 
 
 @door

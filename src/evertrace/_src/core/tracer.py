@@ -144,13 +144,15 @@ class Tracer(Operators):
       ...     print(x, isinstance(x, ev.core.Tracer))
       ...     return x
       >>> _ = ev.make_jaxpr(f)(jnp.ones(3))
-      Tracer<f32[3]> True
+      JitTracer(float32[3]) True
     """
 
     aval: Any
 
     __slots__ = ("__weakref__", "_trace", "aval")
     _trace: Any
+
+    shown_as = ""  # JAX's name of such a tracer, in the repr; "" for that of the class
 
     @doors.words_itself
     def __init__(self, aval: Any, trace: Any) -> None:
@@ -173,12 +175,12 @@ class Tracer(Operators):
         return
 
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
-        """Return what the repr shows beside the aval, as (name, value) pairs."""
-        return ()
+        """Return what the repr shows, as (name or "", value) pairs."""
+        return (("", self.aval),)
 
     def __repr__(self) -> str:
-        inner = "".join(f", {k}={v!r}" for k, v in self.describe_contents())
-        return f"{type(self).__name__}<{self.aval.str_short()}{inner}>"
+        inner = ", ".join(f"{k}={v}" if k else str(v) for k, v in self.describe_contents())
+        return f"{self.shown_as or type(self).__name__}({inner})"
 
     def __copy__(self) -> Any:
         return self

@@ -65,7 +65,7 @@ class JetTracer(Tracer):
 
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show the first coefficient."""
-        return (("primal", self.primal),)
+        return ("", self.aval), ("primal", self.primal)
 
 
 class JetTrace(Trace):

@@ -49,9 +49,11 @@ class BatchTracer(Tracer):
         """Return the whole batch."""
         return self.value
 
+    shown_as = "VmapTracer"
+
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
-        """Show the whole array and which of its dimensions is the batch."""
-        return ("value", self.value), ("batch_dim", self.dim)
+        """Show the types of one example and of the batch."""
+        return ("aval", self.aval), ("batched", self.value.aval)
 
 
 class BatchTrace(Trace):

@@ -7,7 +7,7 @@ derivatives, a jvp rule) into its pushforward; reverse mode uses it too.
 from typing import Any
 
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.jaxpr import eval_jaxpr
+from evertrace._src.core.jaxpr import Literal, eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY, missing_rule
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.elementwise import add_any, mul_p
@@ -44,9 +44,12 @@ class JVPTracer(Tracer):
         """Return the primal."""
         return self.primal
 
+    shown_as = "JVPTracer"
+
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show both halves."""
-        return ("primal", self.primal), ("tangent", self.tangent)
+        halves = ("primal", self.primal), ("tangent", self.tangent)
+        return tuple([(name, x.val if type(x) is Literal else x) for name, x in halves])
 
 
 class JVPTrace(Trace):

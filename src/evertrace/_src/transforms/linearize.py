@@ -41,9 +41,13 @@ class TapeTracer(Tracer):
         """Return the value, None for an unknown."""
         return self.value
 
+    shown_as = "GradTracer"
+
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
-        """Show the value if there is one."""
-        return () if self.value is None else (("value", self.value),)
+        """Show the value if there is one, and the type of its tangent."""
+        if self.value is None:
+            return super().describe_contents()
+        return ("primal", self.value), ("typeof(tangent)", self.node.aval.str_short())
 
 
 class OpaqueTracer(TapeTracer):

@@ -53,7 +53,7 @@ class SparseTracer(Tracer):
 
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show the sparse array."""
-        return (("value", self.value),)
+        return ("", self.aval), ("value", self.value)
 
 
 class SparseTrace(Trace):
