@@ -1,7 +1,18 @@
 """Programs without calls: the jaxprs that equations hold are written in their place."""
 
+import numpy as np
+
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused.calls import calls
+from evertrace._src.ops.indexing import (
+    gather_p,
+    scatter_add_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+)
+from evertrace._src.ops.slicing import concatenate_p
+from evertrace._src.ops.structural import broadcast_in_dim_p
 
 
 class Copy:
@@ -17,7 +28,49 @@ def flat(jaxpr):
     """Return the equations of a jaxpr and its outputs, without calls and what is done twice."""
     eqns, seen = [], {}
     outs = write(jaxpr, dict(zip(jaxpr.invars, jaxpr.invars, strict=True)), eqns, seen)
-    return eqns, outs
+    return _with_known_windows(eqns), outs
+
+
+def _with_known_windows(eqns):
+    """Return equations in which the place of a window that is read or updated is a literal.
+
+    This is what `x.at[1:-1].add(y)` becomes: an array of indices, made of numbers that are known.
+    """
+    known, found = {}, []
+    for eqn in eqns:
+        if eqn.primitive in _FOLDED:
+            values = [x.val if type(x) is Literal else known.get(x) for x in eqn.invars]
+            size = eqn.outvars[0].aval.size
+            if size <= MOST_INDICES and all(value is not None for value in values):
+                known[eqn.outvars[0]] = _FOLDED[eqn.primitive](values, eqn.params)
+        elif eqn.primitive in _WINDOWED:
+            x, indices, *rest = eqn.invars
+            value = None if type(indices) is Literal else known.get(indices)
+            if value is not None and value.size == value.shape[-1]:
+                ins = [x, Literal(value, indices.aval), *rest]
+                eqn = eqn.replace(invars=ins)
+        found.append(eqn)
+    return found
+
+
+MOST_INDICES = 16
+"""Numbers of the place of a window."""
+
+
+def _broadcast(values, params):
+    """Return one number as often as a shape has elements."""
+    (value,) = values
+    shape = params["shape"]
+    return np.broadcast_to(value, shape) if np.ndim(value) == 0 else None
+
+
+_FOLDED = {
+    broadcast_in_dim_p: _broadcast,
+    concatenate_p: lambda values, params: np.concatenate(values, params["dimension"]),
+}
+"""From the values of operands, that of the result."""
+
+_WINDOWED = frozenset((gather_p, scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p))
 
 
 def write(jaxpr, env, eqns, seen):

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import machine
 from evertrace._src.engines.fused.bodies import Bodies, is_loop
+from evertrace._src.engines.fused.cuts import Cut
 from evertrace._src.engines.fused.flat import flat
-from evertrace._src.engines.fused.kernel import LANES, Kernel, long_dimensions
+from evertrace._src.engines.fused.function import Function, long_dimensions
+from evertrace._src.engines.fused.kernel import LANES
 from evertrace._src.engines.fused.memory import NotFusible
 from evertrace._src.engines.fused.probe import Probe, Trial
 from evertrace._src.engines.fused.rules import fusion, is_long, is_put
@@ -56,11 +58,12 @@ class Group:
       lanes: elements of a vector.
       is_looped: whether there is a loop around all others.
       over: the shape that the loop goes over that stores the only root, see `Rule`, or None.
+      cuts: where loops over roots are cut, by dimensions, see `cuts`.
     """
 
     def __init__(self, makers, roots, levels):
         self.makers, self.roots, self.levels = makers, roots, levels
-        self.kept, self.lanes = {}, LANES
+        self.kept, self.lanes, self.cuts = {}, LANES, {}
         self.stacks = [x for x in makers.stacks(roots[0]) if x in roots]
         self.shape = shape = self.shape_of(roots[0])
         self.over = makers.over(roots[0])
@@ -350,12 +353,16 @@ class _Division:
 
     def _written(self, group):
         """Return a kernel of a group, as it is written first."""
-        kernel = Kernel(group)
-        try:
-            kernel.whole()
-        finally:
-            self.written += max(kernel.written, kernel.computations)
-        return kernel
+        while True:
+            kernel = Function(group)
+            try:
+                kernel.whole()
+            except Cut as cut:
+                group.cuts = cut.cuts
+                continue
+            finally:
+                self.written += max(kernel.written, kernel.computations)
+            return kernel
 
     def _plan_one(self, root):
         """Return the plan of a kernel of one root, after others have been found if need be.
@@ -396,7 +403,7 @@ class _Division:
         if not self.is_worth(held, ns):
             self.refused += 1
             return None
-        kernel = Kernel(group, written)
+        kernel = Function(group, written)
         text = kernel.whole()
         return Fused(group, text, kernel.inputs, kernel.units, written.work, len(held))
 

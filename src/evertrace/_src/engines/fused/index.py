@@ -12,12 +12,16 @@ class Counter:
       text: name of the counter, or None if there is no loop.
       lanes: how many places are looked at together, from the counter on.
       base: the first place, if there is no loop.
+      range: the first and the last number that is counted, if they are known.
+      along: the dimension of a result that is counted, and where in it the count begins, if the
+        loop may be cut in two, see `cuts`.
     """
 
-    __slots__ = ("base", "key", "lanes", "scope", "text")
+    __slots__ = ("along", "base", "key", "lanes", "range", "scope", "text")
 
-    def __init__(self, key, scope, text, lanes, base=0):
+    def __init__(self, key, scope, text, lanes, base=0, range_=None, along=None):
         self.key, self.scope, self.text, self.lanes, self.base = key, scope, text, lanes, base
+        self.range, self.along = range_, along
 
     def __eq__(self, other):
         return self.key == other.key
@@ -41,6 +45,16 @@ class Index(NamedTuple):
         """Return ``first + step * self``."""
         terms = self.terms if step == 1 else tuple((c, step * s) for c, s in self.terms)
         return Index(first + step * self.first, terms)
+
+    def range(self):
+        """Return the first and the last place that it may be, or None."""
+        low = high = self.first
+        for counter, step in self.terms:
+            if counter.range is None:
+                return None
+            ends = [step * end for end in counter.range]
+            low, high = low + min(ends), high + max(ends)
+        return low, high
 
     @property
     def lanes(self):

@@ -15,13 +15,14 @@ import math
 from typing import Any, NamedTuple
 
 from evertrace._src.core.jaxpr import Literal
+from evertrace._src.engines.fused import cuts
 from evertrace._src.engines.fused import index as places
 from evertrace._src.engines.fused.index import ZERO, Counter, Index
 from evertrace._src.engines.fused.joins import across, in_pairs, listed, put_back
 from evertrace._src.engines.fused.memory import Memory, NotFusible, offset
 from evertrace._src.engines.fused.rules import UNROLLED, fusion
 from evertrace._src.engines.fused.rules.loops import turned
-from evertrace._src.engines.fused.writer import SIZES, STORED, Value
+from evertrace._src.engines.fused.writer import SIZES, Value
 
 LANES = 16
 """Elements of a vector, whatever the processor has: so sums are the same on each."""
@@ -37,9 +38,6 @@ MOST_IN_TURN = 32.0
 
 CHUNKS = 4
 """Vectors of a loop that is written out."""
-
-SHORT = 16
-"""Elements of the last dimensions of a result that are written out."""
 
 BLOCK = 64
 """Turns after which a sum begins anew, so that its error does not grow with its length."""
@@ -80,12 +78,16 @@ class Nest(NamedTuple):
       extents: how long each dimension is.
       level: of what it computes, see `Group.levels`.
       is_vector: whether the last dimension is looked at vector by vector.
+      starts: where its dimensions begin, if it is a segment of one that is cut.
+      whole: the extents of that one.
     """
 
     path: tuple
     extents: tuple
     level: int
     is_vector: bool
+    starts: tuple = ()
+    whole: tuple = ()
 
 
 class Kernel(Memory):
@@ -100,6 +102,7 @@ class Kernel(Memory):
       turning: the turns of loops in registers that are being written, see `rules.loops`.
       in_turn: the most instructions of a turn of a loop in registers.
       aliases: variables of the bodies of loops to operands of the loops.
+      twins: keys of loops over segments of a dimension to that of the first one.
     """
 
     def __init__(self, group, first=None):
@@ -111,7 +114,7 @@ class Kernel(Memory):
         self.sites, self.buffers, self.open = {}, {}, []
         self.deep, self.turning, self.visits, self.in_turn = 0, [], 0.0, 0.0
         self.computations = 0
-        self.aliases = {}
+        self.aliases, self.twins = {}, {}
         self.names = {} if first is None else first.names
 
     # ------------------------------------------------------------ values
@@ -119,7 +122,7 @@ class Kernel(Memory):
     def at(self, x, index):
         """Return the element of an operand at a place, or the elements from there on."""
         if type(x) is Literal:
-            return self.constant(x.val, self.kind(x))
+            return self.constant(_number_at(x.val, index), self.kind(x))
         if x in self.aliases:
             return self.at(self.aliases[x], index)
         values, around = self.memo(x, index)
@@ -185,7 +188,7 @@ class Kernel(Memory):
         if self.is_dry and rule.is_dear(eqn) and not self.turning:
             scope = places.innermost(index, self.entry)
             self._check_turns(x, index, scope)
-            self.sites.setdefault(x, set()).add(scope.path)
+            self.sites.setdefault(x, set()).add(self._site(scope))
         if self.deep == DEEPEST:
             raise NotFusible("too many operations follow each other", x)
         self.computations += 1
@@ -203,9 +206,23 @@ class Kernel(Memory):
 
     # ------------------------------------------------------------ values that are kept
 
+    def piece(self, place, bounds):
+        """Return in which piece of a dimension a place lies, see `cuts.piece`."""
+        return cuts.piece(self.group.cuts, place, bounds)
+
+    def _site(self, scope):
+        """Return the path of a scope; it is that of one segment for all."""
+        nest = self.open[-1] if self.open else None
+        if nest is None or not nest.starts:
+            return self._uncut(scope.path)
+        return (*self._uncut(nest.path), "segment")
+
+    def _uncut(self, path):
+        return tuple([self.twins.get(key, key) for key in path])
+
     def lanes(self):
         """Return how many elements the vectors of the kernel should have, by what loops do."""
-        ends = [nest.extents[-1] for nest in self.parts if nest.is_vector]
+        ends = [(nest.whole or nest.extents)[-1] for nest in self.parts if nest.is_vector]
         if self.group.rows == ():
             ends.append(self.group.shape[0])
         instructions = self.work / max(1.0, self.visits)
@@ -285,7 +302,7 @@ class Kernel(Memory):
 
     def ensure(self, scope, nest, part):
         """Write the loop of a part, if it is not there yet; returns what the part computes."""
-        name = (part.variable, part.place)
+        name = (part.variable, part.place, nest.starts)
         if self.is_dry:
             known = self.parts.setdefault(nest, {})
             if name not in known:
@@ -293,16 +310,16 @@ class Kernel(Memory):
                 self.done[name] = self.run(scope, nest, [part])[0]
         elif name not in self.done:
             parts = sorted(self.parts[nest].values(), key=lambda part: not part.is_kept)
-            parts = [self._alive(part, scope) for part in parts if self._is_next(part)]
+            parts = [self._alive(part, scope) for part in parts if self._is_next(nest, part)]
             for one, value in zip(parts, self.run(scope, nest, parts), strict=True):
-                self.done[one.variable, one.place] = value
+                self.done[one.variable, one.place, nest.starts] = value
         return self.done[name]
 
-    def _is_next(self, part):
+    def _is_next(self, nest, part):
         """Whether a part of the first writing is not done, and the numbers are there it is at."""
         counted = [c for place in part.place if place for c, _ in place.terms if c.text is not None]
         is_there = all(c.key in self.live for c in counted)
-        return is_there and (part.variable, part.place) not in self.done
+        return is_there and (part.variable, part.place, nest.starts) not in self.done
 
     def _alive(self, part, scope):
         """Return a part of the first writing with the counters of this one."""
@@ -323,9 +340,13 @@ class Kernel(Memory):
             self.counter(counter.key, scope, None, counter.lanes, counter.base)
         return self.live[counter.key]
 
-    def counter(self, key, scope, text, lanes, base=0):
-        """Return a new counter."""
-        made = self.live[key] = Counter(key, scope, text, lanes, base)
+    def counter(self, key, scope, text, lanes, base=0, range_=None, along=None):
+        """Return a new counter; see there."""
+        if text is None:
+            range_ = (0, lanes - 1)
+        elif self.group.stacks or self.group.over is not None:
+            along = None
+        made = self.live[key] = Counter(key, scope, text, lanes, base, range_, along)
         scope.counts = scope.counts or text is not None
         return made
 
@@ -351,6 +372,8 @@ class Kernel(Memory):
         """Write the loop of the next dimension and those in it; returns new totals."""
         d = len(index)
         if d == len(nest.extents):
+            if nest.starts:
+                index = tuple([p.moved(a) for p, a in zip(index, nest.starts, strict=True)])
             return self._add(scope, parts, index, totals)
         extent = nest.extents[d]
         if extent == 1:
@@ -370,18 +393,17 @@ class Kernel(Memory):
             is_all = all(_may_overlap(part) for part in parts)
             done = extent if is_all else extent - extent % lanes
         for count in _pieces(extent - done, lanes):
-            totals = self._chunk(scope, (extent, done), count, parts, index, totals)
+            place = self._chunk(scope, extent, done, count)
+            totals = self._along(scope, nest, parts, (*index, place), totals)
             done += count
         return totals
 
-    def _chunk(self, scope, where, lanes, parts, index, totals):
-        """Write what is done for one vector of a dimension, at a fixed place."""
-        extent, first = where
-        place = Index(first)
-        if lanes > 1:
-            key = (*scope.path, "chunk", extent, first)
-            place = places.of(self.counter(key, scope, None, lanes, first))
-        return self._add(scope, parts, (*index, place), totals)
+    def _chunk(self, scope, extent, first, lanes):
+        """Return the fixed place of one vector of a dimension."""
+        if lanes == 1:
+            return Index(first)
+        key = (*scope.path, "chunk", extent, first)
+        return places.of(self.counter(key, scope, None, lanes, first))
 
     def _lanes(self, nest, part):
         """Return how many lanes the totals of a part have in a nest of loops."""
@@ -395,31 +417,46 @@ class Kernel(Memory):
         reduced = [(n, part) for n, part in enumerate(parts) if part.reduction]
         wanted = [(n, count) for n, part in reduced for count in lanes(key[0], part)]
         overlaps = step > 1 and all(_may_overlap(part) for part in parts)
-        turns = -(-extent // step) if overlaps else extent // step
+        nest = key[0]
+        first = -(nest.starts[-1] % LANES) if overlaps and nest.starts else 0
+        turns = -(-(extent - first) // step) if overlaps else extent // step
 
         def body(inner, text, flat):
             if overlaps:
-                text = self._until(inner, text, extent - step)
-            counter = self.counter((*inner.path, "at"), inner, text, step)
+                text = self.until(inner, text, extent - step, is_early=first < 0)
+            name = (*inner.path, "at")
+            along = self._along_result(nest, len(index), parts)
+            counter = self.counter(name, inner, text, step, 0, (0, extent - 1), along)
             within = dict(totals)
             put_back(within, wanted, parts, flat)
-            nest, at = key[0], (*index, places.of(counter))
+            at = (*index, places.of(counter))
             return listed(self._along(inner, nest, parts, at, within), wanted), None
 
-        end = turns * step
+        end = first + turns * step
         starts = [totals.get(w) or self._identity(parts[w[0]].reduction, w[1]) for w in wanted]
         carried = [x for xs in starts for x in xs]
         if turns > 2 * BLOCK and any(part.reduction and part.reduction.adds for part in parts):
             flat = self._in_blocks(scope, key, (end, step), wanted, parts, carried, body)
         else:
-            flat = self.loop(scope, key, ("0", str(end), step), carried, body, turns)
+            flat = self.loop(scope, key, (str(first), str(end), step), carried, body, turns)
         totals = dict(totals)
         put_back(totals, wanted, parts, flat)
         return totals
 
-    def _until(self, scope, text, most):
-        """Return a counter, but at most a number: the last vector overlaps with the one before."""
+    def _along_result(self, nest, d, parts):
+        """Return the dimension of results that a loop goes along, and where it begins, or None."""
+        if any(part.reduction or part.is_kept or part.is_put for part in parts):
+            return None
+        return len(parts[0].place) + d, nest.starts[d] if nest.starts else 0
+
+    def until(self, scope, text, most, is_early=False):
+        """Return a counter, but at most a number: the last vector overlaps with the one before.
+
+        So does the first one if the count is early, for the others to lie on lines of memory.
+        """
         counter = Value(text, "i64", 1, scope)
+        if is_early:
+            counter = self.call("smax", counter, self.constant(0, "i64"), cost=0.0)
         return self.call("smin", counter, self.constant(most, "i64"), cost=0.0).text
 
     def _in_blocks(self, scope, key, range_, wanted, parts, carried, body):
@@ -502,94 +539,12 @@ class Kernel(Memory):
             value, pointer = self.at(collected, index), self.result(self.group.roots.index(x))
             self.put_at(value, pointer, whole, x.aval.shape, scope, self.memory_kind(x))
 
-    # ------------------------------------------------------------ the whole
 
-    def whole(self):
-        """Write the function; returns the text."""
-        rows = self.group.rows
-        if self.group.over is not None:
-            self._put_all(*self.group.roots)
-        elif rows is None:
-            self._roots(self.entry, ())
-        elif not rows:
-            self._long_roots()
-        else:
-            self.units = rows[0]
-            self._rows(self.entry, rows, ())
-        return "" if self.is_dry else self._text()
-
-    def _rows(self, scope, rows, index):
-        if not rows:
-            self._roots(scope, index)
-            return
-        bounds = ("0", str(rows[0]), 1) if index else ("%begin", "%end", 1)
-
-        def body(inner, text, _):
-            counter = self.counter((*inner.path, "at"), inner, text, 1)
-            self._rows(inner, rows[1:], (*index, places.of(counter)))
-            return [], None
-
-        self.loop(scope, ("row", len(index)), bounds, [], body, rows[0])
-
-    def _long_roots(self):
-        """Write roots whose first dimension is looked at vector by vector."""
-        extent = self.group.shape[0]
-        lanes = min(self.group.lanes, extent)
-        self.units = -(-extent // lanes)
-
-        def body(inner, text, _):
-            first = Value(text, "i64", 1, inner)
-            first = self.binary("mul", first, self.constant(lanes, "i64"), 0.0)
-            base = self._until(inner, first.text, extent - lanes) if self.units > 1 else None
-            counter = self.counter((*inner.path, "at"), inner, base, lanes)
-            place = places.of(counter) if lanes > 1 else ZERO
-            self.visits += inner.turns
-            for x in self.group.roots:
-                self.put(x, (place,), inner)
-            return [], None
-
-        self.loop(self.entry, ("row", 0), ("%begin", "%end", 1), [], body, self.units)
-
-    def _put_all(self, x):
-        """Write what a result begins with, then a loop that stores in it."""
-        level = self.group.levels[x]
-        for n, (shape, is_put) in enumerate(((x.aval.shape, False), (self.group.over, True))):
-            nest = Nest(self.entry.path, shape, level + 1 + n, True)
-            self.run(self.entry, nest, [Part(x, (), is_put=is_put)])
-
-    def _roots(self, scope, index):
-        for x in sorted(self.group.roots, key=self.group.levels.__getitem__):
-            rest = self.group.shape_of(x)[len(index) :]
-            if rest:
-                nest = Nest(scope.path, tuple(rest), self.group.levels[x] + 1, True)
-                self.ensure(scope, nest, Part(x, index))
-            else:
-                self.put(x, index, scope)
-
-    def _text(self):
-        lines = ["define void @kernel(ptr %slots, i64 %begin, i64 %end) #0 {", "entry:"]
-        names = [f"%p{i}" for i in range(len(self.inputs))]
-        names += [f"%r{i}" for i in range(len(self.group.roots))]
-        for i, name in enumerate(names):
-            lines.append(f"  {name}a = getelementptr ptr, ptr %slots, i64 {i}")
-            lines.append(f"  {name} = load ptr, ptr {name}a, align 8")
-        for name, kind, count in self.buffers.values():
-            memory = STORED.get(kind, kind)
-            lines.append(f"  {name} = alloca [{count} x {memory}], align 64")
-        lines += self.entry.lines
-        lines += ["  ret void", "}", ""]
-        lines.append('attributes #0 = { nounwind "prefer-vector-width"="512" ')
-        lines[-1] += '"min-legal-vector-width"="512" }'
-        return "\n".join(lines)
-
-
-def long_dimensions(shape):
-    """Return the lengths without those of the last dimensions, if they are short."""
-    kept, total = len(shape), 1
-    while kept > 1 and total * shape[kept - 1] <= SHORT:
-        kept -= 1
-        total *= shape[kept]
-    return shape[:kept]
+def _number_at(value, index):
+    """Return the number of a literal at a place; one that has dimensions is that of a window."""
+    if not value.ndim:
+        return value
+    return value[tuple([p.first if n > 1 else 0 for p, n in zip(index, value.shape, strict=True)])]
 
 
 def _may_overlap(part):

@@ -35,6 +35,11 @@ class Probe(_Symbolic):
         rest = [places.ZERO] * (root.aval.ndim - len(self._places))  # each is written out
         self.at(root, (*self._places, *rest))
 
+    def piece(self, place, bounds):
+        """Return the number of the piece that is most of what is divided."""
+        del place
+        return min(1, len(bounds))
+
     def reduced(self, eqn, index, extents, reduction):
         """Note of which dimensions the result depends."""
         is_long = math.prod(extents) > UNROLLED
@@ -57,7 +62,7 @@ class Nobody:
     roots, stacks, lanes, levels, over = (), (), LANES, None, None
 
     def __init__(self, makers):
-        self.makers, self.kept = makers, {}
+        self.makers, self.kept, self.cuts = makers, {}, {}
 
 
 class Trial(_Symbolic):

@@ -36,7 +36,7 @@ class Rule(NamedTuple):
         which the element is.
       put: of what is stored by a loop over something else than its elements: from the kernel, the
         equation, a place in what that goes over and a scope, stores what there is.
-      over: the shape that the loop goes over, from such an equation.
+      over: the shape that the loop goes over, from such an equation; None if it is no such one.
     """
 
     value: Callable[..., Any]
@@ -49,7 +49,7 @@ class Rule(NamedTuple):
     is_exact: bool = False
     element_of: Callable[..., Any] | None = None
     put: Callable[..., None] | None = None
-    over: Callable[..., tuple] | None = None
+    over: Callable[..., tuple | None] | None = None
 
 
 fusion = RuleTable(
@@ -74,7 +74,7 @@ def is_held(eqn):
 def is_put(eqn):
     """Whether an equation stores its result by a loop over something else, see `Rule`."""
     rule = fusion.find(eqn.primitive)
-    return rule is not None and rule.put is not None
+    return rule is not None and rule.over is not None and rule.over(eqn) is not None
 
 
 def is_long(eqn):

@@ -5,6 +5,7 @@ lane of a vector has a place of its own, what is read has to be in memory.
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -140,38 +141,93 @@ def _takes_gather(eqn):
     )
 
 
-@one_by_one
-def _pad(k, eqn, index):
-    """Return what is at the nearest place within the array; outside, the padding."""
-    x, padding = eqn.invars
-    found, inside, turn = [], k.constant(True, "i1"), None
-    for d, (low, high, _) in enumerate(eqn.params["padding_config"]):
-        place, n = index[d].moved(-low), x.aval.shape[d]
-        if max(low, high) > 0:
+class _Frame(NamedTuple):
+    """Where an array lies in the result of an equation, which is something else around it.
+
+    Attributes:
+      lows: where it begins, by dimensions.
+      shape: its own.
+      whole: that of the result.
+    """
+
+    lows: tuple
+    shape: tuple
+    whole: tuple
+
+    def places(self, k, index):
+        """Return places as they are in the array, and which of them are known to be within.
+
+        These are 1 if the place is within, 0 and 2 if it is before and after, or None. The last
+        dimension is asked first: most is gained if its loop is cut.
+        """
+        found = [place.moved(-low) for place, low in zip(index, self.lows, strict=True)]
+        known = []
+        for place, low, n, size in list(zip(found, self.lows, self.shape, self.whole, strict=True))[
+            ::-1
+        ]:
+            covers = low <= 0 and low + n >= size
+            known.append(1 if covers else k.piece(place, (0, n)))
+        return found, known[::-1]
+
+    def is_known(self, k, index):
+        """Whether all of a vector is within the array or all of it is not."""
+        known = self.places(k, index)[1]
+        return None not in known or any(piece in (0, 2) for piece in known)
+
+    def inner(self, k, eqn, index):
+        """Return the nearest places within the array, and the elements that are at places.
+
+        Returns:
+          The places, whether they are those that were asked for, and a function of the elements
+          that are there, which moves them to where they belong; or None if nothing is within.
+        """
+        found, known = self.places(k, index)
+        if any(piece in (0, 2) for piece in known):
+            return None
+        inside, turn = k.constant(True, "i1"), None
+        for d, (place, n) in enumerate(zip(found, self.shape, strict=True)):
+            if known[d] == 1:
+                continue
             number = k.number(place, "i32")
             is_inside = k.compare("ult", number, k.constant(n, "i32"))
             inside = is_inside if inside.is_known else k.binary("and", inside, is_inside)
-            key, size = (eqn.outvars[0], d, index), place.lanes
-            if size > 1:
-                turn, place = _nearest_vector(k, eqn, key, place)
+            key = (eqn.outvars[0], d, index)
+            if place.lanes > 1:
+                turn, found[d] = _nearest_vector(k, eqn, key, place, n)
             else:
                 within_it = within(k, number, np.dtype(np.int32), n - 1)
-                place = k.chosen(key, within_it) if place.terms else _nearest(place.first, n)
-        found.append(place)
-    value = k.at(x, tuple(found))
-    if turn is not None and value.lanes > 1:
-        value = k.turned_by(value, turn)
-    return k.choose(inside, value, k.at(padding, ()))
+                found[d] = k.chosen(key, within_it) if place.terms else _nearest(place.first, n)
+
+        def moved(value):
+            return value if turn is None or value.lanes == 1 else k.turned_by(value, turn)
+
+        return found, inside, moved
+
+
+def _padded(eqn):
+    lows = tuple([low for low, _, _ in eqn.params["padding_config"]])
+    return _Frame(lows, eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape)
+
+
+def _pad(k, eqn, index):
+    """Return what is at the place within the array; outside, the padding."""
+    x, padding = eqn.invars
+    inner = _padded(eqn).inner(k, eqn, index)
+    if inner is None:
+        return k.at(padding, ())
+    found, inside, moved = inner
+    value = moved(k.at(x, tuple(found)))
+    return value if inside.is_known else k.choose(inside, value, k.at(padding, ()))
 
 
 def _nearest(place, n):
     return Index(min(max(place, 0), n - 1))
 
 
-def _nearest_vector(k, eqn, key, place):
-    """Return places side by side within an array, and how much further on others are."""
+def _nearest_vector(k, eqn, key, place, n):
+    """Return places side by side within a dimension, and how much further on others are."""
     (counter, step) = next(term for term in place.terms if term[0].lanes > 1)
-    n, lanes = eqn.invars[0].aval.shape[key[1]], counter.lanes
+    lanes = counter.lanes
     if step != 1 or n < lanes or lanes & (lanes - 1):
         raise NotFusible("what is padded is read otherwise", eqn.outvars[0])
     first = k.lane(k.number(place, "i32"), 0)
@@ -205,6 +261,48 @@ def _put(k, eqn, index, scope):
         k.joined_at(k.result(0), first, update, joined, scope)
 
 
+def _window(eqn):
+    """Return where the only window that is updated lies, if that is known; else None."""
+    x, indices, updates = [v.aval for v in eqn.invars]
+    if type(eqn.invars[1]) is not Literal:
+        return None
+    dnums = eqn.params["dimension_numbers"]
+    sizes, lows = scatter_sizes(x, updates, dnums), [0] * x.ndim
+    for d, low in zip(dnums[2], eqn.invars[1].val.ravel(), strict=True):
+        lows[d] = int(low)
+    is_within = all(0 <= low <= n - size for low, n, size in zip(lows, x.shape, sizes, strict=True))
+    is_one = math.prod(sizes) == updates.size and indices.size == len(dnums[2])
+    return _Frame(tuple(lows), tuple(sizes), x.shape) if is_within and is_one else None
+
+
+def _updated(k, eqn, index):
+    """Return what is at a place after a window was updated."""
+    x, _, updates = eqn.invars
+    window: Any = _window(eqn)
+    if window is None:
+        raise NotFusible("it is stored", eqn.outvars[0])
+    inner = window.inner(k, eqn, index)
+    if inner is None:
+        return k.at(x, index)
+    found, inside, moved = inner
+    dnums = eqn.params["dimension_numbers"]
+    dropped = {*dnums[1], *dnums[3]}
+    at, rest = [ZERO] * updates.aval.ndim, iter([d for d in range(x.aval.ndim) if d not in dropped])
+    for d in dnums[0]:
+        at[d] = found[next(rest)]
+    value, join = moved(k.at(updates, tuple(at))), _JOINS[eqn.primitive][0]
+    if inside.is_known and eqn.primitive is ops.scatter_p:
+        return value
+    old = k.at(x, index)
+    value = join(k, old, value)
+    return value if inside.is_known else k.choose(inside, value, old)
+
+
+def _is_in_window(k, eqn, index):
+    window = _window(eqn)
+    return window is not None and window.is_known(k, index)
+
+
 def _is_beside(places):
     """Whether the lanes of places lie side by side in memory."""
     found = [(c, step) for c, step in places[-1].terms if c.lanes > 1]
@@ -233,7 +331,7 @@ def _takes_scatter(eqn):
     is_own = eqn.primitive is ops.scatter_p and eqn.params["update_jaxpr"] is not None
     return (
         x.aval.dtype.kind in "fiu"
-        and x.aval.dtype.name not in HALVES
+        and (x.aval.dtype.name not in HALVES or _window(eqn) is not None)
         and x.aval.ndim > 0
         and type(x) is not Literal
         and is_counted(x)
@@ -244,8 +342,9 @@ def _takes_scatter(eqn):
     )
 
 
-def _is_stored(k, eqn, index):
-    raise NotFusible("it is stored", eqn.outvars[0])
+def _over(eqn):
+    """Return the shape of updates that are put in their place one by one."""
+    return None if _window(eqn) is not None else eqn.invars[2].aval.shape
 
 
 def _takes_pad(eqn):
@@ -254,11 +353,15 @@ def _takes_pad(eqn):
     return is_long and not any(interior for _, _, interior in eqn.params["padding_config"])
 
 
-fusion.rules[pad_p] = Rule(_pad, _takes_pad, is_exact=True)
+fusion.rules[pad_p] = Rule(
+    one_by_one(_pad, lambda k, eqn, index: _padded(eqn).is_known(k, index)),
+    _takes_pad,
+    is_exact=True,
+)
 
 for _prim in _JOINS:
     fusion.rules[_prim] = Rule(
-        _is_stored, _takes_scatter, put=_put, over=lambda eqn: eqn.invars[2].aval.shape
+        one_by_one(_updated, _is_in_window), _takes_scatter, put=_put, over=_over
     )
 
 fusion.rules[dynamic_slice_p] = Rule(

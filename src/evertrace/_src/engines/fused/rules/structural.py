@@ -1,5 +1,6 @@
 """Operations that move elements: other places in the operand."""
 
+import itertools
 import math
 
 import numpy as np
@@ -13,12 +14,15 @@ from evertrace._src.ops import convert, creation, slicing
 from evertrace._src.ops import structural as ops
 
 
-def one_by_one(rule):
-    """Have a rule asked for the lanes of vectors that lie at fixed places one by one."""
+def one_by_one(rule, is_whole=lambda k, eqn, index: False):
+    """Have a rule asked for the lanes of vectors that lie at fixed places one by one.
+
+    Vectors are asked for of which `is_whole` says so.
+    """
 
     def value(k, eqn, index):
         fixed = {c for p in index for c, _ in p.terms if c.lanes > 1 and c.text is None}
-        if len(fixed) != 1:
+        if len(fixed) != 1 or is_whole(k, eqn, index):
             return rule(k, eqn, index)
         (counter,) = fixed
         return k.vector(
@@ -88,19 +92,24 @@ def _divided(k, eqn, place, lengths):
     return [Index(int(i)) for i in np.unravel_index(place.first, lengths)]
 
 
-@one_by_one
+def _operand_at(k, eqn, index):
+    """Return in which of the operands that are joined a place lies, and where each begins."""
+    d = eqn.params["dimension"]
+    *starts, _ = itertools.accumulate([x.aval.shape[d] for x in eqn.invars], initial=0)
+    return k.piece(index[d], starts[1:]), starts
+
+
 def _concatenate(k, eqn, index):
     """Return the element of the operand in which the place lies."""
     d = eqn.params["dimension"]
-    place = index[d]
-    if any(counter.text is not None for counter, _ in place.terms):
+    n, starts = _operand_at(k, eqn, index)
+    if n is None:
         raise NotFusible("arrays that are joined are read in a loop", eqn.outvars[0])
-    first = place.first
-    for x in eqn.invars:
-        if first < x.aval.shape[d]:
-            return k.at(x, (*index[:d], Index(first), *index[d + 1 :]))
-        first -= x.aval.shape[d]
-    raise IndexError
+    return k.at(eqn.invars[n], (*index[:d], index[d].moved(-starts[n]), *index[d + 1 :]))
+
+
+def _is_in_one(k, eqn, index):
+    return _operand_at(k, eqn, index)[0] is not None
 
 
 @one_by_one
@@ -168,7 +177,7 @@ fusion.rules[creation.iota_p] = Rule(
 fusion.rules[ops.reshape_p] = Rule(
     one_by_one(_reshape), lambda eqn: eqn.params["dimensions"] is None, operations=0
 )
-fusion.rules[slicing.concatenate_p] = Rule(_concatenate, operations=0)
+fusion.rules[slicing.concatenate_p] = Rule(one_by_one(_concatenate, _is_in_one), operations=0)
 fusion.rules[slicing.stack_p] = Rule(_stack, operations=0)
 fusion.rules[slicing.split_p] = Rule(_slice, operations=0, element_of=_split)
 fusion.rules[slicing.unstack_p] = Rule(_slice, operations=0, element_of=_unstack)
