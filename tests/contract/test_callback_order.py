@@ -176,6 +176,35 @@ def test_uses_after_a_callback_are_found(step, place):
         ev.jit(step)(X)
 
 
+OF_ARGUMENTS = {
+    "length of a list": (lambda: [1], lambda a: a.append(9), len),
+    "end of a list": (lambda: [1], lambda a: a.append(9), lambda a: a[-1]),
+    "place in a list": (lambda: [1, 2], lambda a: a.reverse(), lambda a: a[::-1].index(1)),
+    "truth of a list": (list, lambda a: a.append(9), lambda a: 1 if a else 2),
+    "list in a list": (lambda: [[1]], lambda a: a[0].append(9), lambda a: sum(map(sum, a))),
+    "values of a dict": (lambda: {"a": 1}, lambda a: a.update(a=9), lambda a: sum(a.values())),
+    "key of a dict": (lambda: {"a": 1}, lambda a: a.update(b=9), lambda a: a.get("b", 0)),
+    "member of a set": (lambda: {1}, lambda a: a.add(9), lambda a: 9 in a),
+    "end of a deque": (lambda: collections.deque([1]), lambda a: a.append(9), lambda a: a[-1]),
+    "bytes": (lambda: bytearray(b"a"), lambda a: a.append(9), sum),
+    "NumPy's array": (lambda: np.zeros(3), lambda a: a.fill(9), lambda a: a.sum()),
+}
+
+
+@pytest.mark.parametrize("name", OF_ARGUMENTS)
+def test_contents_of_an_argument_that_a_callback_changes_are_not_read_after_it(name):
+    make, change, read = OF_ARGUMENTS[name]
+
+    def step(x, xs):
+        io_callback(lambda v: change(xs), None, x, ordered=True)
+        return x, read(xs)
+
+    step = ev.jit(step)
+    for _ in range(2):
+        with pytest.raises(ev.errors.ImpurityError, match=r"changes xs.*, which the jitted"):
+            step(X, make())
+
+
 @case()
 def test_what_is_set_after_a_callback_to_what_it_was_is_set(jit):
     s = Record(flag=None, word="a", n=1)

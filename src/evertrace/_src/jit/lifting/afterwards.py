@@ -81,9 +81,10 @@ class After:
         """
         found, states = {}, []
         for node in self.nodes:
-            at = node.parent.index
             try:
-                value = node.step(found[at] if at in found else values[at])
+                value = (
+                    values[node.index] if node.parent is None else self._step(node, found, values)
+                )
                 has_contents = node.index in self.contents and isinstance(value, _WITH_CONTENTS)
                 states.append((value, _contents_of(value) if has_contents else None))
             except Exception:  # it is no longer there, nor what is in it
@@ -91,6 +92,11 @@ class After:
                 states.append((ABSENT, None))
             found[node.index] = value
         return states
+
+    @staticmethod
+    def _step(node, found, values):
+        at = node.parent.index
+        return node.step(found[at] if at in found else values[at])
 
     def check(self, before, values, held):
         """Raise if a callback has changed one of the places.
@@ -130,11 +136,11 @@ def settle(afters, recorder):
             node = found.node if found is not None else identity.origin.get(id(value))
             direct |= set() if node is None else {node.index}
         called = lifter.functions.names_called(after.code and after.code())
-        after.nodes = _places(recorder, direct, called and called | after.names)
-        after.contents = frozenset(
-            [n.index for n in after.nodes if n.check in _READ or n.index in counted]
-        )
-        used |= {n.parent.index for n in after.nodes}
+        places = _places(recorder, direct, called and called | after.names)
+        read = {n.index for n in places if n.check in _READ or n.index in counted}
+        after.contents = frozenset(read)
+        after.nodes = tuple([n for n in places if n.parent is not None or n.index in read])
+        used |= {(n.parent or n).index for n in after.nodes}
     for after in afters:
         after.release()
     return used
@@ -161,7 +167,7 @@ def _places(recorder, direct, names):
         for node in recorder.graph.nodes:
             if node.parent is not None and _is_used(node, found, names, unhooked):
                 found.add(node.index)
-    return tuple([n for n in recorder.graph.nodes if n.index in found and n.parent is not None])
+    return [n for n in recorder.graph.nodes if n.index in found]
 
 
 def _is_used(node, found, names, unhooked):
