@@ -73,6 +73,7 @@ class Classes:
             if c not in self._reached:
                 self._reached[c] = None
                 if not is_library_class(c):
+                    self.lifter.unwritten.note(c, "__bases__")
                     for name, entry in list(type.__getattribute__(c, "__dict__").items()):
                         for fun in functions_in(entry):
                             self.owners.setdefault(id(fun), []).append((c, name))
@@ -130,6 +131,7 @@ class Classes:
     def _claim_entry(self, entered, name):
         if name in DESCRIPTIVE:
             path, value = f"{entered.obj.__name__}.{name}", getattr(entered.obj, name)
+            self.lifter.unwritten.note(entered.obj, name)
             if values.is_value(value):
                 self.graph.node(entered.node, "attribute", name, path, "value", value)
             return

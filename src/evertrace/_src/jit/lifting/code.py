@@ -41,6 +41,7 @@ class CodeInfo(NamedTuple):
       attributes_of: name of a global -> the attributes that are read of it right away.
       imports: modules that it imports.
       stored: free variables that it assigns to.
+      set: attributes that it sets.
       deleted: attributes and globals that it deletes.
       catches: whether it handles exceptions.
       asks: whether it compares identities of numbers or texts, or converts numbers.
@@ -52,6 +53,7 @@ class CodeInfo(NamedTuple):
     attributes_of: dict
     imports: frozenset
     stored: frozenset
+    set: frozenset
     deleted: frozenset
     catches: bool
     asks: bool
@@ -168,7 +170,7 @@ class _Seen:
     def __init__(self, code):
         self.code = code
         self.global_names, self.imports = set(), set()
-        self.stored, self.deleted = set(), set()
+        self.stored, self.set, self.deleted = set(), set(), set()
         self.attributes = set(code.co_names)
         self.attributes_of = {}
         self.catches = bool(code.co_exceptiontable)
@@ -179,6 +181,8 @@ class _Seen:
         _, op, names, _ = instruction
         if op == "STORE_DEREF":
             self.stored.update(names)
+        elif op == "STORE_ATTR":
+            self.set.update(names)
         elif op in ("DELETE_ATTR", "DELETE_GLOBAL"):
             self.deleted.update(names)
         elif op == "IMPORT_NAME":
@@ -199,6 +203,7 @@ class _Seen:
         self.global_names |= inner.global_names
         self.attributes |= inner.attribute_names
         self.imports |= inner.imports
+        self.set |= inner.set
         self.deleted |= inner.deleted
         self.catches |= inner.catches
         self.blind = self.blind or inner.blind
@@ -210,6 +215,8 @@ class _Seen:
         """Return the `CodeInfo`."""
         if "delattr" in self.global_names:
             self.deleted |= self.attributes
+        if "setattr" in self.global_names:
+            self.set |= self.attributes
         self.attributes |= _read_by_library(self)
         return CodeInfo(
             frozenset(self.global_names),
@@ -217,6 +224,7 @@ class _Seen:
             {k: v for k, v in self.attributes_of.items() if None not in v},
             frozenset(self.imports),
             frozenset(self.stored),
+            frozenset(self.set),
             frozenset(self.deleted),
             self.catches,
             asks(self.code),

@@ -159,6 +159,7 @@ class Functions:
             install_asking(fun, code)
         self.catches = self.catches or info.catches
         self.deleted |= info.deleted
+        self.lifter.unwritten.set |= info.set | info.deleted
         if defaults or _calls_itself(code, info):
             self._enter_defaults(found)
         for i, (name, cell) in enumerate(zip(code.co_freevars, fun.__closure__ or (), strict=True)):
@@ -280,6 +281,7 @@ class Functions:
             path = f"{fun.__name__}.{name}"
             if name in DESCRIPTIVE:
                 value = getattr(fun, name)
+                self.lifter.unwritten.note(fun, name)
                 if values.is_value(value):
                     self.graph.node(node, "attribute", name, path, "value", value)
                 return

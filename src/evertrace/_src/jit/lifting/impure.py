@@ -209,6 +209,8 @@ def _rows():
         Row("logging", "Logger", "logging.Logger.", "setLevel addHandler removeHandler", system),
         Row("logging", "", "logging.", "disable", system),
         Row("warnings", "", "warnings.", "warn", calls.warn_again),
+        Row("warnings", "", "warnings.", "filterwarnings simplefilter", calls.filters_set),
+        Row("warnings", "", "warnings.", "resetwarnings", calls.filters_set),
         Row("operator", "", "operator.", "is_ is_not", calls.identity),
         *_rows_of_settings(),
     )

@@ -92,6 +92,7 @@ def refused(fix):
 
 FIX_FILE = "do it outside, and pass in what was read or return what is to be written."
 FIX_SYSTEM = "do it outside of the function, before or after the call."
+FIX_FILTERS = "do it outside, or within `with warnings.catch_warnings():` in the function."
 FIX_ENTROPY = "pass in a seed or the bits, or draw from a key of `evertrace.random`."
 FIX_DRAW = "draw outside and pass in the result, or draw from a key of `evertrace.random`."
 FIX_SHUFFLE = "shuffle indices outside and pass them in, or use `evertrace.random.permutation`."
@@ -449,6 +450,13 @@ def warn_again(call):
         call.run()
         return
     _record_warning(call, *call.args, **call.kwargs)
+
+
+def filters_set(call):
+    """Handle what sets filters of warnings, unless the function itself puts them back."""
+    if warnings.filters is call.patches.filters:
+        refuse(call, FIX_FILTERS)
+    return call.run()
 
 
 def _record_warning(call, message, category=None, stacklevel=1, source=None, **ignored):

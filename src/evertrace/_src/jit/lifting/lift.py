@@ -78,6 +78,7 @@ from evertrace._src.jit.lifting.parts import (
 )
 from evertrace._src.jit.lifting.recorder import Recorder
 from evertrace._src.jit.lifting.spaces import Spaces
+from evertrace._src.jit.lifting.unwritten import Unwritten
 from evertrace._src.jit.lifting.uses import Use
 from evertrace._src.support import WeakKeys
 from evertrace._src.tree import registry
@@ -94,6 +95,7 @@ class Lifter:
     Attributes:
       partly: id of a container or tuple of which not all is read -> it, and its uses so far.
       impure: function (value) -> the stand-in of an impure function, or None.
+      unwritten: what the trace depends on and may not set.
       opened: the `Plan` of a trace for open sizes, or None.
     """
 
@@ -106,7 +108,7 @@ class Lifter:
         self.partly: dict[int, tuple[Any, frozenset[Use]]] = {}
         self._leaves = True
         recorder.lifter = self
-        self.spaces = Spaces(self)
+        self.spaces, self.unwritten = Spaces(self), Unwritten()
         self.functions, self.classes = Functions(self), Classes(self)
         self.namespaces, self.objects = Namespaces(self), Objects(self, eager)
 
@@ -146,7 +148,7 @@ class Lifter:
     def release(self):
         """Let go of all that the trace has kept alive."""
         self.objects.by_id.clear()
-        for part in (self.functions, self.classes, self.namespaces, self.spaces):
+        for part in (self.functions, self.classes, self.namespaces, self.spaces, self.unwritten):
             part.release()
         del self.functions, self.classes, self.namespaces, self.objects, self.spaces
 
@@ -154,6 +156,7 @@ class Lifter:
         """Put everything back as it was before the trace."""
         self.recorder.restore()
         self.functions.restore()
+        self.unwritten.restore()
         self.objects.hooks.remove()  # last: until then other threads read by them what was there
 
 
@@ -361,7 +364,7 @@ def _lift_module(lifter, value, node):
     lift_identity(lifter, value, node)
     stand_in = module_stand_in(value)
     if stand_in is not None:
-        return lifter.recorder.identity.derived(stand_in, node)
+        return lifter.recorder.identity.derived(lifter.unwritten.note_all(stand_in), node)
     if not is_library_module(value.__name__):
         lifter.namespaces.lift(value, node)
     elif not value.__name__.startswith("evertrace"):

@@ -90,7 +90,7 @@ class Namespaces:
             self.watch_library_module(value, node, attributes)
             stand_in = module_stand_in(value)
             if stand_in is not None:
-                names.place_one(name, stand_in)
+                names.place_one(name, self.lifter.unwritten.note_all(stand_in))
             return
         if isinstance(value, type) and attributes:
             self.watch_library_class(value, attributes)
@@ -162,6 +162,7 @@ class Namespaces:
             )
 
     def _watch_mentioned(self, owner, namespace, watch):
+        self.lifter.unwritten.note_all(owner)
         self._mentioned.append((owner, nowhere()))
         self.lifter.spaces.add(watch, namespace, self._mentioned[-1][1])
 
@@ -190,6 +191,7 @@ class Namespaces:
         else:
             names = (name,)
         for each in names:
+            self.lifter.unwritten.note(cls, each)
             self.graph.depend_on_lookup(cls, each)
             for owner, raw in zip(cls.__mro__, guards.column(cls, each), strict=False):
                 if raw is not ABSENT and values.is_value(raw):
@@ -207,6 +209,7 @@ class Namespaces:
             for each in names:
                 self._watch_entry(module, node, each)
             return
+        self.lifter.unwritten.note(module, name)
         value = module.__dict__.get(name, ABSENT)
         if value is ABSENT:
             self._lacking.setdefault(module, set()).add(name)
@@ -221,6 +224,7 @@ class Namespaces:
             return
         contents = values.plain_contents(value)
         if contents is not ABSENT:
+            self.lifter.unwritten.note_contents(value, path)
             at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
             self.graph.node(at, "plain", name, path, "value", contents)
         elif callable(value) and not isinstance(value, Intercept):
@@ -252,6 +256,7 @@ class Namespaces:
           catches: whether an error can have been caught.
           deleted: names that the code deletes.
         """
+        self.lifter.unwritten.close()
         for names in self._namespaces.values():
             if names.moved() or not deleted.isdisjoint(names.entry.keys() & names.contents()):
                 self.depend_on_order(names)

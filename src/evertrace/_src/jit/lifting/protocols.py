@@ -25,6 +25,7 @@ class Lifting(Protocol):
     namespaces: Any
     objects: Any
     spaces: Any
+    unwritten: Any
     partly: dict[int, tuple[Any, Any]]
 
     def lift(self, value: Any, node: Node, uses: Uses = None) -> Any:
