@@ -66,8 +66,8 @@ class SdyShardingRule:
 
     Example:
       >>> from evertrace.experimental.custom_partitioning import ArrayMapping, SdyShardingRule
-      >>> SdyShardingRule((ArrayMapping("i", "j"),), (ArrayMapping("i"),))
-      SdyShardingRule((ArrayMapping('i', 'j'),), (ArrayMapping('i'),))
+      >>> SdyShardingRule([ArrayMapping("i", "j")], [ArrayMapping("j", "i")])
+      SdyShardingRule((ArrayMapping('i', 'j'),), (ArrayMapping('j', 'i'),))
     """
 
     def __init__(self, operand_mappings: Any, result_mappings: Any, **factor_sizes: int) -> None:
