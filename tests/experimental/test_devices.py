@@ -1,5 +1,7 @@
 """Functions of many devices and processes, on one of each."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,26 @@ def test_grids_of_devices():
     assert mesh_utils.create_device_mesh((1, 1)).shape == (1, 1)
     grid = mesh_utils.create_hybrid_device_mesh((1, 1), (1, 1), process_is_granule=True)
     assert grid.tolist() == [[ev.devices()[0]]]
+
+
+def test_grids_of_devices_of_several_processes():
+    class Device(NamedTuple):
+        process_index: int
+        number: int
+
+    pod = [Device(p, n) for p in (1, 0, 2, 3) for n in range(4)]
+
+    def grid(*shapes, **options):
+        made = mesh_utils.create_hybrid_device_mesh(
+            *shapes, pod, process_is_granule=True, **options
+        )
+        return [[tuple(d) for d in row] for row in made]
+
+    assert grid((1, 4), (4, 1)) == [[(p, n) for n in range(4)] for p in range(4)]
+    both = grid((2, 2), (2, 2))
+    assert both[0] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert both[3] == [(2, 2), (2, 3), (3, 2), (3, 3)]
+    assert grid((1, 4), (4, 1), should_sort_granules_by_key=False)[0][0] == (1, 0)
 
 
 def test_what_one_process_gathers_is_its_own():
@@ -47,7 +69,7 @@ MISTAKES = [
     (lambda: mesh_utils.create_hybrid_device_mesh((1,), (1,)), "which slice they belong to"),
     (
         lambda: mesh_utils.create_hybrid_device_mesh((1,), (2,), process_is_granule=True),
-        "for one process",
+        r"dcn_mesh_shape \(2,\) with mesh_shape \(1,\) for 1 process",
     ),
 ]
 

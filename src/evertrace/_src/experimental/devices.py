@@ -75,11 +75,11 @@ def create_hybrid_device_mesh(
 
     Args:
       mesh_shape: sizes of the axes within one granule (the devices of a fast network).
-      dcn_mesh_shape: number of granules along each axis. There is one process, hence one granule:
-        all ones.
+      dcn_mesh_shape: number of granules, processes here, along each axis.
       devices: the devices to use, in order; by default all.
       process_is_granule: must be True; devices here do not tell slices.
-      should_sort_granules_by_key: of no effect, there is one granule.
+      should_sort_granules_by_key: whether processes are in the order of their numbers, rather than
+        as `devices` names them first.
       allow_split_physical_axes: of no effect.
 
     Returns:
@@ -94,7 +94,6 @@ def create_hybrid_device_mesh(
       >>> grid.shape
       (1, 1)
     """
-    del should_sort_granules_by_key
     if not process_is_granule:
         raise errors.user_error(
             ValueError,
@@ -102,16 +101,26 @@ def create_hybrid_device_mesh(
             fix="pass process_is_granule=True.",
             anchor="mesh",
         )
-    if math.prod(dcn_mesh_shape) != 1 or len(dcn_mesh_shape) != len(tuple(mesh_shape)):
+    inner, outer = tuple(mesh_shape), tuple(dcn_mesh_shape)
+    granules: dict[int, list[Any]] = {}
+    for device in runtime.devices() if devices is None else devices:
+        granules.setdefault(device.process_index, []).append(device)
+    if math.prod(outer) != len(granules) or len(outer) != len(inner):
         raise errors.user_error(
             ValueError,
-            f"create_hybrid_device_mesh: dcn_mesh_shape {tuple(dcn_mesh_shape)} for one process.",
-            fix="pass a one per axis of mesh_shape.",
+            f"create_hybrid_device_mesh: dcn_mesh_shape {outer} with mesh_shape {inner} for "
+            f"{len(granules)} process{'es' * (len(granules) > 1)}.",
+            fix="pass a size per axis of mesh_shape, whose product is the number of processes.",
             anchor="mesh",
         )
-    return create_device_mesh(
-        mesh_shape, devices, allow_split_physical_axes=allow_split_physical_axes
-    )
+    order = sorted(granules) if should_sort_granules_by_key else list(granules)
+    options = {"allow_split_physical_axes": allow_split_physical_axes}
+    blocks = [create_device_mesh(inner, granules[number], **options) for number in order]
+    # Axes of both go in turns: of each axis of the mesh, granules count slower.
+    rank = len(inner)
+    turns = [axis for pair in zip(range(rank), range(rank, 2 * rank), strict=True) for axis in pair]
+    whole = np.stack(blocks).reshape(*outer, *inner).transpose(turns)
+    return whole.reshape([a * b for a, b in zip(outer, inner, strict=True)])
 
 
 @old_shard_map
