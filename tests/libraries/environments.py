@@ -29,7 +29,7 @@ class Environment:
         self._install(*TOOLS)
         if kind == "jax":
             self._install("-r", str(ROOT / "tests" / "oracle" / "requirements.txt"))
-        elif not self._version("jax").endswith("+evertrace"):
+        elif not self._has_ours():
             self._install("-e", str(ROOT), str(ROOT / "packages" / "jax-evertrace"))
 
     def install(self, library):
@@ -92,7 +92,18 @@ class Environment:
             files.extractall(folder.parent, filter="data")
 
     def _install(self, *what):
+        """Install by pip, which is not to put the real JAX in the place of ours."""
+        had_ours = self._has_ours()
         self._pip("install", *what)
+        if had_ours and not self._has_ours():
+            raise RuntimeError(
+                f"{self.folder}: pip has replaced our `jax` by the real one with {' '.join(what)}, "
+                "so nothing that is run here says anything of evertrace; is evertrace itself "
+                "installed, which our `jax` requires? Remove the folder to make it anew."
+            )
+
+    def _has_ours(self):
+        return self._version("jax").endswith("+evertrace")
 
     def _pip(self, *what):
         command, *rest = what

@@ -7,6 +7,7 @@ import pytest
 from tests.libraries import __main__ as script
 from tests.libraries import examples, steps, suites, tables
 from tests.libraries.catalogue import LIBRARIES
+from tests.libraries.environments import Environment
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="a" name="passes"/>
@@ -125,3 +126,20 @@ def test_every_step_is_a_function_of_the_program():
     module = ast.parse(steps.PROGRAM.read_text())
     functions = {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
     assert functions == {*steps.NAMES, "trained", "main"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("0.10.2+evertrace", "0.10.2+evertrace"), ("0.10.2+evertrace", "0.10.2"), ("", "0.10.2")],
+)
+def test_a_library_that_brings_the_real_jax_is_not_measured(monkeypatch, tmp_path, before, after):
+    versions = iter([before, after])
+    monkeypatch.setattr(Environment, "_version", lambda self, name: next(versions))
+    monkeypatch.setattr(Environment, "_pip", lambda self, *what: None)
+    environment = object.__new__(Environment)
+    environment.folder = tmp_path
+    if before in ("", after):
+        environment.add("optax")
+        return
+    with pytest.raises(RuntimeError, match="pip has replaced our `jax` by the real one with optax"):
+        environment.add("optax")
