@@ -57,6 +57,7 @@ class Group:
         number of loops around all of those.
       lanes: elements of a vector.
       is_looped: whether there is a loop around all others.
+      is_by_lanes: whether several rows are reduced in one loop, one for each lane of the result.
       over: the shape that the loop goes over that stores the only root, see `Rule`, or None.
       cuts: where loops over roots are cut, by dimensions, see `cuts`.
     """
@@ -68,9 +69,13 @@ class Group:
         self.shape = shape = self.shape_of(roots[0])
         self.over = makers.over(roots[0])
         self.is_looped = bool(shape)
-        self.rows = None
+        self.rows, self.is_by_lanes = None, False
         if shape and self.over is None:
-            depth = (0 if self.stacks else Probe(self).depth) or len(shape) - 1
+            depth = 0
+            if not self.stacks:
+                probe = Probe(self)
+                depth, self.is_by_lanes = probe.depth, probe.is_by_lanes()
+            depth = (not self.is_by_lanes and depth) or len(shape) - 1
             self.rows = tuple(shape[: min(depth, len(shape))])
 
     def first_of(self, root):

@@ -95,6 +95,18 @@ def at_lane(index, counter, i):
     return tuple(found)
 
 
+def row(index, counter, one, i):
+    """Return the places of one lane of a vector; `one` counts as its counter does, by itself."""
+    if counter.text is None:
+        return at_lane(index, counter, i)
+    found = []
+    for place in index:
+        steps = sum([step for c, step in place.terms if c == counter])
+        terms = [(one if c == counter else c, step) for c, step in place.terms]
+        found.append(Index(place.first + steps * i, tuple(terms)))
+    return tuple(found)
+
+
 def every(extents):
     """Return all places of some dimensions."""
     found = [()]

@@ -18,7 +18,7 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import cuts
 from evertrace._src.engines.fused import index as places
 from evertrace._src.engines.fused.index import ZERO, Counter, Index
-from evertrace._src.engines.fused.joins import across, in_pairs, listed, put_back
+from evertrace._src.engines.fused.joins import across, in_pairs, listed, of_rows, put_back
 from evertrace._src.engines.fused.memory import Memory, NotFusible, offset
 from evertrace._src.engines.fused.rules import UNROLLED, fusion
 from evertrace._src.engines.fused.rules.loops import turned
@@ -61,6 +61,8 @@ class Part(NamedTuple):
       reduction: what joins two elements, or None if they are stored.
       is_kept: whether they are stored within the kernel; then `place` is None where all are.
       is_put: whether they are joined with what is stored, so that each is looked at once.
+      is_lane: whether it is one of several reductions whose results are lanes of a vector, which
+        are joined together: see `Kernel.by_lanes`.
     """
 
     variable: Any
@@ -68,6 +70,7 @@ class Part(NamedTuple):
     reduction: Any = None
     is_kept: bool = False
     is_put: bool = False
+    is_lane: bool = False
 
 
 class Nest(NamedTuple):
@@ -288,8 +291,26 @@ class Kernel(Memory):
         if scope is self.entry and self.group.is_looped:
             raise NotFusible("a reduction of everything comes first", x)
         is_vector = all(place.lanes == 1 for place in index)
+        if self.group.is_by_lanes and not is_vector and fusion[eqn.primitive].is_along_rows(eqn):
+            return self.by_lanes(x, index, extents, reduction)
         key = Nest(scope.path, tuple(extents), self.group.levels[x], is_vector)
         return self.ensure(scope, key, Part(x, index, reduction))
+
+    def by_lanes(self, x, index, extents, reduction):
+        """Return what a reduction has at several places, each of which is a row of its own.
+
+        Rows are looked at in one loop, vector by vector, with a total for each.
+        """
+        scope = places.innermost(index, self.entry)
+        (counter,) = [c for c in places.counters(index) if c.lanes > 1]
+        one = counter
+        if counter.text is not None:
+            at = counter.range and (counter.range[0], counter.range[1] - counter.lanes + 1)
+            one = self.counter((counter.key, "lane"), counter.scope, counter.text, 1, 0, at)
+        rows = [places.row(index, counter, one, i) for i in range(counter.lanes)]
+        nest = Nest(scope.path, tuple(extents), self.group.levels[x], True)
+        found = [self.ensure(scope, nest, Part(x, row, reduction, is_lane=True)) for row in rows]
+        return reduction.finish(self, of_rows(self, reduction, found))
 
     def _check_turns(self, x, index, scope):
         """Refuse what would be computed again and again in a loop that does not change it."""
@@ -365,7 +386,10 @@ class Kernel(Memory):
         reduction, found = part.reduction, []
         for (owner, _), xs in sorted(totals.items()):
             if owner == n:
-                found.append(across(self, reduction, xs) if nest.is_vector else xs)
+                is_whole = nest.is_vector and not part.is_lane
+                found.append(across(self, reduction, xs) if is_whole else xs)
+        if part.is_lane:
+            return found
         return reduction.finish(self, in_pairs(self, reduction, found))
 
     def _along(self, scope, nest, parts, index, totals):

@@ -136,16 +136,6 @@ class Memory(Writer):
             scope.lines.append(f"  {old.text} = {line}")
         self.store(join(old, value), address, scope, value.type)
 
-    def vector(self, xs):
-        """Return a vector of numbers."""
-        lanes = len(xs)
-        vector = Value("poison", xs[0].type, lanes, self.entry)
-        for i, x in enumerate(xs):
-            line = f"insertelement {vector.full_type} {vector.text}, {x.type} {x.text}, i64 {i}"
-            scope = max(x.scope, vector.scope, key=lambda s: s.depth)
-            vector = self.write(scope, line, x.type, lanes)
-        return vector
-
     def place(self, pointer, first, terms, kind):
         """Return the address of ``first + sum of step * counter``; counters of loops only."""
         total = None

@@ -26,11 +26,12 @@ class Probe(_Symbolic):
 
     Attributes:
       depth: of how many dimensions of the result reductions along rows depend.
+      rows: of these reductions, the lengths, and how many instructions there are for an element.
     """
 
     def __init__(self, group):
         super().__init__(group)
-        self.depth, root = 0, group.roots[0]
+        self.depth, root, self.rows = 0, group.roots[0], []
         self._places = [self.named(d) for d in range(len(group.shape))]
         rest = [places.ZERO] * (root.aval.ndim - len(self._places))  # each is written out
         self.at(root, (*self._places, *rest))
@@ -48,8 +49,31 @@ class Probe(_Symbolic):
             used = [known.get(c, 0) for c in places.counters(index)]
             self.depth = max([self.depth, *used])
         inner = [self.named((eqn.outvars[0], d)) for d in range(len(extents))]
+        before = self.written
         element = fusion[eqn.primitive].element(self, eqn, index, tuple(inner))
+        if is_long and fusion[eqn.primitive].is_along_rows(eqn):
+            self.rows.append((math.prod(extents), self.written - before))
         return reduction.finish(self, element)
+
+    def is_by_lanes(self):
+        """Whether several rows are better reduced in one loop: short ones, of few instructions.
+
+        To join the lanes of a vector takes as long as a short row; those of several rows are joined
+        together. The text of an element is written as often as there are rows.
+        """
+        is_vector = len(self._places) == 1 and self.group.shape[0] >= LANES
+        return (
+            is_vector
+            and bool(self.rows)
+            and all(n <= SHORT_ROW and few <= FEW_INSTRUCTIONS for n, few in self.rows)
+        )
+
+
+SHORT_ROW = 64
+"""Elements of a row of which a vector's lanes are a part that counts."""
+
+FEW_INSTRUCTIONS = 8
+"""Of an element of such a row, in several of which it is written."""
 
 
 class Nobody:
@@ -59,7 +83,7 @@ class Nobody:
       makers: the equations of the bodies of loops.
     """
 
-    roots, stacks, lanes, levels, over = (), (), LANES, None, None
+    roots, stacks, lanes, levels, over, is_by_lanes = (), (), LANES, None, None, False
 
     def __init__(self, makers):
         self.makers, self.kept, self.cuts = makers, {}, {}

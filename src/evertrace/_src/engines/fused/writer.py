@@ -267,6 +267,36 @@ class Writer:
         )
         return self.write(x.scope, line, x.type, lanes)
 
+    def halves(self, x, y, lanes):
+        """Return, of pieces of so many lanes that vectors are made of, the first and last halves.
+
+        Those of the second vector follow those of the first one, if there is a second one.
+        """
+        half, full, found = lanes // 2, x.lanes * (1 if y is None else 2), []
+        second = "poison" if y is None else y.text
+        scope = x.scope if y is None else max(x.scope, y.scope, key=lambda s: s.depth)
+        for first in (0, half):
+            which = [i for i in range(full) if first <= i % lanes < first + half]
+            mask = ", ".join([f"i32 {i}" for i in which])
+            line = (
+                f"shufflevector {x.full_type} {x.text}, {x.full_type} {second}, "
+                f"<{len(which)} x i32> <{mask}>"
+            )
+            found.append(self.write(scope, line, x.type, len(which)))
+        return found
+
+    def beside(self, x, y):
+        """Return a vector of the lanes of two."""
+        if x.lanes == 1:
+            return self.vector([x, y])
+        mask = ", ".join([f"i32 {i}" for i in range(2 * x.lanes)])
+        scope = max(x.scope, y.scope, key=lambda s: s.depth)
+        line = (
+            f"shufflevector {x.full_type} {x.text}, {x.full_type} {y.text}, "
+            f"<{2 * x.lanes} x i32> <{mask}>"
+        )
+        return self.write(scope, line, x.type, 2 * x.lanes)
+
     def turned_by(self, x, number):
         """Return the lanes of a vector, as many as a power of two, from a number on, around."""
         by = 1
@@ -281,6 +311,16 @@ class Writer:
             x = self.choose(self.compare("ne", bit, self.constant(0, bit.type)), turned, x)
             by *= 2
         return x
+
+    def vector(self, xs):
+        """Return a vector of numbers."""
+        lanes = len(xs)
+        vector = Value("poison", xs[0].type, lanes, self.entry)
+        for i, x in enumerate(xs):
+            line = f"insertelement {vector.full_type} {vector.text}, {x.type} {x.text}, i64 {i}"
+            scope = max(x.scope, vector.scope, key=lambda s: s.depth)
+            vector = self.write(scope, line, x.type, lanes)
+        return vector
 
     def steps(self, kind, lanes):
         """Return the vector 0, 1, 2, ..."""
