@@ -5,7 +5,7 @@ block is a read and a write. What an array of indices names several times is upd
 """
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax.loops import fori_loop
@@ -68,13 +68,7 @@ def _in_turns(x, idx, val, keeps, combine):
     return fori_loop(0, math.prod(val.shape), turn, x.reshape(-1)).reshape(x.shape)
 
 
-def _second(_, val):
-    return val
-
-
-@public
-def atomic_add(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Add to a part of a ref, and return what it held before.
+_DOC = """{does}, and return what it held before.
 
     Args:
       x_ref_or_view: a ref, or a part of one (``ref.at[index]``).
@@ -85,6 +79,7 @@ def atomic_add(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> A
 
     Raises:
       ValueError: `x_ref_or_view` is no ref, or `val` has another shape.
+      TypeError: there is no such update of its dtype, as of the bits of floats.
 
     Differs from JAX: in interpret mode, JAX updates what is named several times once.
 
@@ -93,182 +88,64 @@ def atomic_add(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> A
       >>> from evertrace.experimental.pallas import triton
       >>> def body(i_ref, o_ref):
       ...     o_ref[...] = jnp.arange(5, 8)
-      ...     triton.atomic_add(o_ref, i_ref[...], 1)
+      ...     triton.{name}(o_ref, i_ref[...], {value})
       >>> pl.pallas_call(body, out_shape=jnp.zeros(3, int))(jnp.array([0, 2, 2]))
-      Array([6, 6, 9], dtype=int32)
+      Array({result}, dtype=int32)
     """
-    return _update("atomic_add", x_ref_or_view, idx, val, mask, ufuncs.add)
 
 
-@public
-def atomic_max(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Take the greater of a part of a ref and other numbers, and return what it held before.
+class Update(Protocol):
+    """The signature of the updates."""
+
+    def __call__(self, x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any: ...
+
+
+def _updating(name, combine, does, value, result) -> Update:
+    """Make an update of a part of a ref.
 
     Args:
-      x_ref_or_view: a ref, or a part of one (``ref.at[index]``).
-      idx: an index of it. What arrays of indices name several times is updated as often; those
-        outside are left out.
-      val: numbers of the part's shape, or one.
-      mask: booleans that broadcast to it, where it is updated; None for everywhere.
-
-    Raises:
-      ValueError: `x_ref_or_view` is no ref, or `val` has another shape.
-
-    Differs from JAX: in interpret mode, JAX updates what is named several times once.
-
-    Example:
-      >>> from evertrace.experimental import pallas as pl
-      >>> from evertrace.experimental.pallas import triton
-      >>> def body(i_ref, o_ref):
-      ...     o_ref[...] = jnp.arange(5, 8)
-      ...     triton.atomic_max(o_ref, i_ref[...], 6)
-      >>> pl.pallas_call(body, out_shape=jnp.zeros(3, int))(jnp.array([0, 2, 2]))
-      Array([6, 6, 7], dtype=int32)
+      name: its name.
+      combine: function of what the part holds and of the new numbers.
+      does: what it does, the first words of its docstring.
+      value: what its example updates ``[5, 6, 7]`` with, at 0, 2 and 2.
+      result: what is in the ref then.
     """
-    return _update("atomic_max", x_ref_or_view, idx, val, mask, ufuncs.maximum)
+
+    def update(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+        return _update(name, x_ref_or_view, idx, val, mask, combine)
+
+    update.__name__ = update.__qualname__ = name
+    update.__doc__ = _DOC.format(name=name, does=does, value=value, result=result)
+    return public(update)
 
 
-@public
-def atomic_min(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Take the lesser of a part of a ref and other numbers, and return what it held before.
-
-    Args:
-      x_ref_or_view: a ref, or a part of one (``ref.at[index]``).
-      idx: an index of it. What arrays of indices name several times is updated as often; those
-        outside are left out.
-      val: numbers of the part's shape, or one.
-      mask: booleans that broadcast to it, where it is updated; None for everywhere.
-
-    Raises:
-      ValueError: `x_ref_or_view` is no ref, or `val` has another shape.
-
-    Differs from JAX: in interpret mode, JAX updates what is named several times once.
-
-    Example:
-      >>> from evertrace.experimental import pallas as pl
-      >>> from evertrace.experimental.pallas import triton
-      >>> def body(i_ref, o_ref):
-      ...     o_ref[...] = jnp.arange(5, 8)
-      ...     triton.atomic_min(o_ref, i_ref[...], 6)
-      >>> pl.pallas_call(body, out_shape=jnp.zeros(3, int))(jnp.array([0, 2, 2]))
-      Array([5, 6, 6], dtype=int32)
-    """
-    return _update("atomic_min", x_ref_or_view, idx, val, mask, ufuncs.minimum)
-
-
-@public
-def atomic_and(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Keep those bits of a part of a ref that others have, and return what it held before.
-
-    Args:
-      x_ref_or_view: a ref, or a part of one (``ref.at[index]``).
-      idx: an index of it. What arrays of indices name several times is updated as often; those
-        outside are left out.
-      val: numbers of the part's shape, or one.
-      mask: booleans that broadcast to it, where it is updated; None for everywhere.
-
-    Raises:
-      ValueError: `x_ref_or_view` is no ref, or `val` has another shape.
-      TypeError: the numbers are floats.
-
-    Differs from JAX: in interpret mode, JAX updates what is named several times once.
-
-    Example:
-      >>> from evertrace.experimental import pallas as pl
-      >>> from evertrace.experimental.pallas import triton
-      >>> def body(i_ref, o_ref):
-      ...     o_ref[...] = jnp.arange(5, 8)
-      ...     triton.atomic_and(o_ref, i_ref[...], 3)
-      >>> pl.pallas_call(body, out_shape=jnp.zeros(3, int))(jnp.array([0, 2, 2]))
-      Array([1, 6, 3], dtype=int32)
-    """
-    return _update("atomic_and", x_ref_or_view, idx, val, mask, ufuncs.bitwise_and)
-
-
-@public
-def atomic_or(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Set bits of a part of a ref, and return what it held before.
-
-    Args:
-      x_ref_or_view: a ref, or a part of one (``ref.at[index]``).
-      idx: an index of it. What arrays of indices name several times is updated as often; those
-        outside are left out.
-      val: numbers of the part's shape, or one.
-      mask: booleans that broadcast to it, where it is updated; None for everywhere.
-
-    Raises:
-      ValueError: `x_ref_or_view` is no ref, or `val` has another shape.
-      TypeError: the numbers are floats.
-
-    Differs from JAX: in interpret mode, JAX updates what is named several times once.
-
-    Example:
-      >>> from evertrace.experimental import pallas as pl
-      >>> from evertrace.experimental.pallas import triton
-      >>> def body(i_ref, o_ref):
-      ...     o_ref[...] = jnp.arange(5, 8)
-      ...     triton.atomic_or(o_ref, i_ref[...], 3)
-      >>> pl.pallas_call(body, out_shape=jnp.zeros(3, int))(jnp.array([0, 2, 2]))
-      Array([7, 6, 7], dtype=int32)
-    """
-    return _update("atomic_or", x_ref_or_view, idx, val, mask, ufuncs.bitwise_or)
-
-
-@public
-def atomic_xor(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Turn bits of a part of a ref over, and return what it held before.
-
-    Args:
-      x_ref_or_view: a ref, or a part of one (``ref.at[index]``).
-      idx: an index of it. What arrays of indices name several times is updated as often; those
-        outside are left out.
-      val: numbers of the part's shape, or one.
-      mask: booleans that broadcast to it, where it is updated; None for everywhere.
-
-    Raises:
-      ValueError: `x_ref_or_view` is no ref, or `val` has another shape.
-      TypeError: the numbers are floats.
-
-    Differs from JAX: in interpret mode, JAX updates what is named several times once.
-
-    Example:
-      >>> from evertrace.experimental import pallas as pl
-      >>> from evertrace.experimental.pallas import triton
-      >>> def body(i_ref, o_ref):
-      ...     o_ref[...] = jnp.arange(5, 8)
-      ...     triton.atomic_xor(o_ref, i_ref[...], 3)
-      >>> pl.pallas_call(body, out_shape=jnp.zeros(3, int))(jnp.array([0, 2, 2]))
-      Array([6, 6, 7], dtype=int32)
-    """
-    return _update("atomic_xor", x_ref_or_view, idx, val, mask, ufuncs.bitwise_xor)
-
-
-@public
-def atomic_xchg(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Write a part of a ref, and return what it held before.
-
-    Args:
-      x_ref_or_view: a ref, or a part of one (``ref.at[index]``).
-      idx: an index of it. What arrays of indices name several times is updated as often; those
-        outside are left out.
-      val: numbers of the part's shape, or one.
-      mask: booleans that broadcast to it, where it is updated; None for everywhere.
-
-    Raises:
-      ValueError: `x_ref_or_view` is no ref, or `val` has another shape.
-
-    Differs from JAX: in interpret mode, JAX updates what is named several times once.
-
-    Example:
-      >>> from evertrace.experimental import pallas as pl
-      >>> from evertrace.experimental.pallas import triton
-      >>> def body(i_ref, o_ref):
-      ...     o_ref[...] = jnp.arange(5, 8)
-      ...     triton.atomic_xchg(o_ref, i_ref[...], 9)
-      >>> pl.pallas_call(body, out_shape=jnp.zeros(3, int))(jnp.array([0, 2, 2]))
-      Array([9, 6, 9], dtype=int32)
-    """
-    return _update("atomic_xchg", x_ref_or_view, idx, val, mask, _second)
+atomic_add = _updating("atomic_add", ufuncs.add, "Add to a part of a ref", 1, [6, 6, 9])
+atomic_max = _updating(
+    "atomic_max",
+    ufuncs.maximum,
+    "Take the greater of a part of a ref and other numbers",
+    6,
+    [6, 6, 7],
+)
+atomic_min = _updating(
+    "atomic_min",
+    ufuncs.minimum,
+    "Take the lesser of a part of a ref and other numbers",
+    6,
+    [5, 6, 6],
+)
+atomic_and = _updating(
+    "atomic_and",
+    ufuncs.bitwise_and,
+    "Keep those bits of a part of a ref that others have",
+    3,
+    [1, 6, 3],
+)
+atomic_or = _updating("atomic_or", ufuncs.bitwise_or, "Set bits of a part of a ref", 3, [7, 6, 7])
+atomic_xor = _updating(
+    "atomic_xor", ufuncs.bitwise_xor, "Turn bits of a part of a ref over", 3, [6, 6, 7]
+)
+atomic_xchg = _updating("atomic_xchg", lambda _, val: val, "Write a part of a ref", 9, [9, 6, 9])
 
 
 @public
