@@ -105,6 +105,7 @@ FOUND = {
     "derivatives of too high an order": ("jnp.polyder", ["jnp.ones(3)", "7"]),
     "logarithm of a complex zero": ("jnp.log10", ["jnp.zeros(2, complex)"]),
     "binary logarithm of a complex zero": ("jnp.log2", ["jnp.zeros(2, complex)"]),
+    "choices of infinitely many": ("scipy.special.comb", ["jnp.inf", "jnp.arange(4.0)"]),
 }
 """Calls whose results were not NumPy's."""
 
@@ -145,6 +146,8 @@ def test_inverses_that_are_one_are_compared():
 
 
 COMPLEX = "jnp.array([0, 1, 2, -1, 1j, jnp.inf, jnp.nan, complex(0, jnp.nan)], complex)"
+INFINITE = "jnp.array([jnp.inf, -jnp.inf, complex(1, jnp.inf), complex(jnp.inf, -1), 200, 200j])"
+IMAGINARY = "jnp.array([complex(0, x) for x in (jnp.inf, -jnp.inf, 200, -1e30, 2)])"
 ENGINES = {
     "1 to the power of NaN": ("lax.pow", ["jnp.ones(8, complex)", COMPLEX]),
     "powers": ("lax.pow", [COMPLEX, "jnp.ones(8, complex)"]),
@@ -158,6 +161,17 @@ ENGINES = {
     "ratios from zero": ("jnp.geomspace", ["0 * 1j", "8 + 0j", "4"]),
     "ratios to zero": ("jnp.geomspace", ["1 + 0j", "0 * 1j", "4"]),
     "logarithms": ("jnp.log10", [COMPLEX]),
+    "powers of two": ("jnp.exp2", [INFINITE]),
+    "exponentials less one": ("jnp.expm1", [INFINITE]),
+    "sines": ("jnp.sin", [IMAGINARY]),
+    "cosines": ("jnp.cos", [IMAGINARY]),
+    "squares": ("jnp.square", [INFINITE]),
+    "signs": ("jnp.sign", [INFINITE]),
+    "a zeta function of large numbers": ("lax.zeta", ["jnp.full(3, 2.0**31)", "jnp.ones(3)"]),
+    "polygamma functions of high orders": (
+        "lax.polygamma",
+        ["jnp.array([2.0**31, 1e5, 101])", "jnp.array([1, 0.5, 1])"],
+    ),
     "products of four bits": ("lax.mulhi", ["jnp.arange(8, dtype='int4')"] * 2),
     "products of four bits without sign": ("lax.mulhi", ["jnp.arange(16, dtype='uint4')"] * 2),
 }
@@ -171,6 +185,18 @@ def test_engines_agree_on_what_was_found(name):
     traced = tuple(i for i, text in enumerate(args) if text != "4")
     program, found = called(target, args, under="xla", traced=traced)
     assert verdicts.difference(found, verdicts.evaluated(program.eager())) is None
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_functions_of_a_nan_that_is_written_are_nan(dtype):
+    # XLA's exponential of a constant NaN returned what was in its memory before.
+    def functions(x):
+        names = ("exp", "expm1", "sinh", "cosh", "logistic", "exp2", "tanh")
+        return [getattr(lax, name)(x * float("nan")) for name in names]
+
+    for found in ev.jit(functions, engine="xla")(jnp.ones((4, 3), dtype)):
+        assert np.isnan(np.asarray(found, np.float32)).all()
 
 
 CUT = (

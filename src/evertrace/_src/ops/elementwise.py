@@ -500,8 +500,26 @@ def _pow_deriv_exponent(out, x, y):
     return mul_p.bind(out, log_p.bind(_nonzero(x)))
 
 
+def _is_c(x):
+    return x.dtype.kind == "c"
+
+
+def _of_parts(dtype, re, im):
+    """Return complex numbers of their parts: no product of these makes NaN of what is infinite."""
+    found = np.empty(np.shape(re), dtype)
+    found.real, found.imag = re, im
+    return found
+
+
+def _square_host(x):
+    if not _is_c(x):
+        return np.square(x)
+    re, im = x.real, x.imag  # in one order: NumPy's depends on where an element lies
+    return _of_parts(x.dtype, re * re - im * im, 2 * (re * im))
+
+
 square_p: Primitive = elementwise(
-    "square", NUMERIC, host=np.square, deriv=(lambda out, x: scale(x, 2),)
+    "square", NUMERIC, host=_square_host, deriv=(lambda out, x: scale(x, 2),)
 )
 integer_pow_p: Primitive = elementwise(
     "integer_pow",
@@ -537,7 +555,15 @@ cbrt_p: Primitive = elementwise(
 
 
 def _exp2_host(x):
-    return np.exp(x * x.dtype.type(np.log(2))) if x.dtype.kind == "c" else np.exp2(x)
+    if not _is_c(x):
+        return np.exp2(x)
+    factor = real_dtype(x.dtype).type(np.log(2))
+    return np.exp(_of_parts(x.dtype, x.real * factor, x.imag * factor))
+
+
+def _expm1_host(x):
+    y = np.expm1(x)  # real on the real axis, where NumPy multiplies 0 by infinity
+    return _of_parts(x.dtype, y.real, np.where(x.imag == 0, x.imag, y.imag)) if _is_c(x) else y
 
 
 @computed_in_float32
@@ -551,7 +577,7 @@ exp2_p: Primitive = elementwise(
     "exp2", INEXACT, host=_exp2_host, deriv=(lambda out, x: scale(out, float(np.log(2))),)
 )
 expm1_p: Primitive = elementwise(
-    "expm1", INEXACT, host=np.expm1, deriv=(lambda out, x: _one_plus(out),)
+    "expm1", INEXACT, host=_expm1_host, deriv=(lambda out, x: _one_plus(out),)
 )
 log_p: Primitive = elementwise("log", INEXACT, host=np.log, deriv=(lambda out, x: reciprocal(x),))
 log1p_p: Primitive = elementwise(

@@ -127,6 +127,7 @@ class Module:
 
     Attributes:
       has_effects: whether the program has any.
+      has_nan: whether NaN is written in it: rules may have to keep it from XLA.
       sizes: of the mesh that it is divided over, pairs (axis, size); empty for one device.
       platform: what it will run on, "cpu", "gpu" or "tpu": rules may choose a form by it.
       located: whether operations are written with the places that they come from.
@@ -138,6 +139,7 @@ class Module:
 
     def __init__(self, name, platform, located=False, quick=False, sizes=(), has_effects=False):
         self.has_effects, self._in_order = has_effects, {}
+        self.has_nan = False
         self.platform, self.located, self.quick = platform, located, quick
         self.sizes = sizes
         self.name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
@@ -150,6 +152,11 @@ class Module:
             self.dialect = None
         self.taken = set()
         self.callbacks = []
+
+    def knows_nan(self):
+        """Have rules keep NaN from XLA."""
+        self.has_nan = True
+        self.dialect = self.dialect and f"{self.dialect}, NaN"
 
     def function_of(self, jaxpr, name):
         """Return the name of the private function that a jaxpr without constvars became.
@@ -550,6 +557,8 @@ def lower_jaxpr(
     """
     sizes, ins, outs = divided or ((), None, None)
     module = Module(name, platform, located, quick, sizes, observable(jaxpr.effects))
+    if _has_nan(jaxpr) or any(_is_nan(x) for x in consts):
+        module.knows_nan()
     takes = jaxpr.invars[len(consts) :]
     donors = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(takes))]
     attrs = _attributes(donors, _shardings(takes, ins))
@@ -562,6 +571,19 @@ def lower_jaxpr(
     mesh = [shardy_mesh(sizes)] if sizes else []
     functions = "\n".join([*mesh, main, *module.functions])
     return f"module @{module.name} {{\n{functions}\n}}\n", module.callbacks
+
+
+def _has_nan(jaxpr):
+    """Whether NaN is written in a jaxpr, or in one within it."""
+    return any(
+        any(type(x) is Literal and _is_nan(x.val) for x in eqn.invars)
+        or any(map(_has_nan, subjaxprs(eqn.params)))
+        for eqn in jaxpr.eqns
+    )
+
+
+def _is_nan(value):
+    return np.ndim(value) == 0 and bool(value != value)
 
 
 def _shardings(atoms, divisions):

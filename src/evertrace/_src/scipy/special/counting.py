@@ -85,7 +85,13 @@ def _choices(n, k):
     """Return the binomial coefficient as a beta function, or 0 where it counts nothing."""
     counts = (n >= 0) & (k >= 0) & (k <= n)
     n, k = choose(counts, n, 1), choose(counts, k, 0)
-    return choose(counts, exp(-log_beta(n - k + 1, k + 1)) / (n + 1), 0)
+    ways = exp(-log_beta(n - k + 1, k + 1)) / (n + 1)
+    return choose(counts, _of_endless(n, k, ways), 0)
+
+
+def _of_endless(n, k, ways):
+    """Return the ways to choose k of n things, infinite or one for infinitely many things."""
+    return choose((n == math.inf) & (k < math.inf), choose(k == 0, k + 1, math.inf), ways)
 
 
 def _choices_by_n(out, n, k):
@@ -122,7 +128,8 @@ def _comb_with_repetition(n, k):
     # Of no things there is one way to choose none.
     nothing, counts = (n >= 0) & (k == 0), (n > 0) & (k > 0)
     n, k = choose(counts, n, 1), choose(counts, k, 0)
-    return choose(nothing, 1, choose(counts, exp(-log_beta(n, k + 1)) / (n + k), 0))
+    ways = _of_endless(n, k, exp(-log_beta(n, k + 1)) / (n + k))
+    return choose(nothing, 1, choose(counts, ways, 0))
 
 
 @special(lambda out, z, m: out * (psi(z + m) - psi(z)), lambda out, z, m: out * psi(z + m))

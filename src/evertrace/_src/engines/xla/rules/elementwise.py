@@ -42,7 +42,6 @@ direct(ops.complex_p, "stablehlo.complex")
 direct(ops.rsqrt_p, "stablehlo.rsqrt")
 direct(ops.cbrt_p, "stablehlo.cbrt")
 direct(ops.log_p, "stablehlo.log")
-direct(ops.logistic_p, "stablehlo.logistic")
 direct(ops.atan2_p, "stablehlo.atan2")
 
 
@@ -61,10 +60,22 @@ def mirrored(prim, name, real=None, above=True):
 
     def rule(b, out, x):
         if out.dtype.kind != "c":
-            return b.elementwise(name, [x], out) if name[0] == "s" else b.op(name, [x], out)
+            y = b.elementwise(name, [x], out) if name[0] == "s" else b.op(name, [x], out)
+            return _keeping_nan(b, x, y)
         return _mirrored(b, out, x, name, real, above)
 
     lowering.define(prim)(rule)
+
+
+def _keeping_nan(b, x, y):
+    """Return `y`, but `x` where that is NaN, in programs in which NaN is written.
+
+    XLA takes exponentials apart with a conversion to integers, which of a constant NaN is anything
+    for its compiler: the program would return what its memory held before.
+    """
+    if not b.module.has_nan:
+        return y
+    return b.op("stablehlo.select", [compare(b, "NE", x, x), x, y], y.aval)
 
 
 def _mirrored(b, out, x, name, real=None, above=True):
@@ -102,8 +113,6 @@ def _negated(b, x, where, when=True):
 
 mirrored(ops.sqrt_p, "stablehlo.sqrt")
 mirrored(ops.exp_p, "stablehlo.exponential")
-mirrored(ops.sin_p, "stablehlo.sine", "odd")
-mirrored(ops.cos_p, "stablehlo.cosine", "even", above=False)
 mirrored(ops.tan_p, "stablehlo.tan", "odd")
 mirrored(ops.asin_p, "chlo.asin", "odd")
 mirrored(ops.acos_p, "chlo.acos")
@@ -115,10 +124,36 @@ mirrored(ops.asinh_p, "chlo.asinh", "odd")
 mirrored(ops.acosh_p, "chlo.acosh")
 
 
+@lowering.define(ops.sin_p)
+def _sin(b, out, x):
+    if out.dtype.kind != "c":
+        return b.elementwise("stablehlo.sine", [x], out)
+    y_re, y_im = _parts(b, _mirrored(b, out, _turned(b, x), "chlo.sinh", "odd"))
+    return b.op("stablehlo.complex", [y_im, b.op("stablehlo.negate", [y_re], y_re.aval)], out)
+
+
+@lowering.define(ops.cos_p)
+def _cos(b, out, x):
+    if out.dtype.kind != "c":
+        return b.elementwise("stablehlo.cosine", [x], out)
+    return _mirrored(b, out, _turned(b, x), "chlo.cosh", "even")
+
+
+def _turned(b, z):
+    """Return i z: XLA's own sine and cosine multiply 0 by infinity on the imaginary axis."""
+    re, im = _parts(b, z)
+    return b.op("stablehlo.complex", [b.op("stablehlo.negate", [im], im.aval), re], z.aval)
+
+
+@lowering.define(ops.logistic_p)
+def _logistic(b, out, x):
+    return _keeping_nan(b, x, b.elementwise("stablehlo.logistic", [x], out))
+
+
 @lowering.define(ops.expm1_p)
 def _expm1(b, out, x):
     if out.dtype.kind != "c":
-        return b.elementwise("stablehlo.exponential_minus_one", [x], out)
+        return _keeping_nan(b, x, b.elementwise("stablehlo.exponential_minus_one", [x], out))
     y = _mirrored(b, out, x, "stablehlo.exponential_minus_one")
     is_zero = compare(b, "EQ", x, b.full_like(x, 0))
     return b.op("stablehlo.select", [is_zero, x, y], out)
@@ -126,10 +161,26 @@ def _expm1(b, out, x):
 
 @lowering.define(ops.sign_p)
 def _sign(b, out, x):
+    if out.dtype.kind == "c":
+        return _sign_of_complex(b, out, x)
     if not dtypes.issubdtype(out.dtype, np.unsignedinteger):
         return b.op("stablehlo.sign", [x], out)
     # StableHLO has no sign of unsigned integers: it is 0 or 1.
     return b.op("stablehlo.minimum", [x, b.constant(1, out)], out)
+
+
+def _sign_of_complex(b, out, x):
+    """Write z / |z|, and the sign of a part that is infinite alone: XLA divides it by infinity."""
+    parts = _parts(b, x)
+    sizes = [b.op("stablehlo.abs", [part], part.aval) for part in parts]
+    is_infinite = [compare(b, "EQ", n, b.full_like(n, np.inf)) for n in sizes]
+    is_finite = [compare(b, "LT", n, b.full_like(n, np.inf)) for n in sizes]
+    found = []
+    for i, y in enumerate(_parts(b, b.op("stablehlo.sign", [x], out))):
+        is_alone = b.op("stablehlo.and", [is_infinite[i], is_finite[1 - i]], is_finite[i].aval)
+        sign = b.op("stablehlo.sign", [parts[i]], y.aval)
+        found.append(b.op("stablehlo.select", [is_alone, sign, y], y.aval))
+    return b.op("stablehlo.complex", found, out)
 
 
 @lowering.define(ops.round_p)
@@ -201,11 +252,11 @@ def _pow(b, out, x, y):
 def _exp2(b, out, x):
     if out.dtype.kind != "c":
         return b.op("stablehlo.power", [b.constant(2, out), x], out)
-    return b.op(
-        "stablehlo.exponential",
-        [b.op("stablehlo.multiply", [x, b.constant(math.log(2), out)], out)],
-        out,
-    )
+    parts = [
+        b.op("stablehlo.multiply", [part, b.full_like(part, math.log(2))], part.aval)
+        for part in _parts(b, x)
+    ]  # a product of complex numbers would be NaN where one part is infinite
+    return _mirrored(b, out, b.op("stablehlo.complex", parts, out), "stablehlo.exponential")
 
 
 @lowering.define(ops.log1p_p)

@@ -11,7 +11,6 @@ from evertrace._src.ops import special as ops
 direct(ops.erf_p, "chlo.erf")
 direct(ops.erf_inv_p, "chlo.erf_inv")
 direct(ops.lgamma_p, "chlo.lgamma")
-direct(ops.zeta_p, "chlo.zeta")
 
 
 def _widened(prim, name):
@@ -41,10 +40,43 @@ def _digamma(b, out, x):
     return b.op("chlo.digamma", [_another_pole_for_zero(b, x)], out)
 
 
+@lowering.define(ops.zeta_p)
+def _zeta(b, out, x, q):
+    """Write CHLO's zeta, or its first term where others are less than rounding: there it is NaN."""
+    x, q = b.spread(x, out), b.spread(q, out)
+    first = b.op("stablehlo.power", [q, b.op("stablehlo.negate", [x], out)], out)
+    is_alone = _all_of(
+        b,
+        compare(b, "GT", x, b.full_like(x, _LARGE)),
+        compare(b, "LT", x, b.full_like(x, np.inf)),
+        compare(b, "GT", q, b.full_like(q, 0)),
+        compare(b, "LE", q, b.full_like(q, 1)),
+    )
+    return b.op("stablehlo.select", [is_alone, first, b.op("chlo.zeta", [x, q], out)], out)
+
+
+_LARGE = 100  # 2**-100 is less than rounding
+
+
+def _all_of(b, first, *others):
+    for other in others:
+        first = b.op("stablehlo.and", [first, other], first.aval)
+    return first
+
+
 @lowering.define(ops.polygamma_p)
 def _polygamma(b, out, m, x):
-    m, x = b.spread(m, out), b.spread(x, out)
-    return b.op("chlo.polygamma", [m, _another_pole_for_zero(b, x)], out)
+    m, x = b.spread(m, out), _another_pole_for_zero(b, b.spread(x, out))
+    after = b.op("stablehlo.add", [m, b.full_like(m, 1)], out)
+    factorial = b.op("stablehlo.exponential", [b.op("chlo.lgamma", [after], out)], out)
+    value = b.op("stablehlo.multiply", [factorial, _zeta(b, out, after, x)], out)
+    rest = b.op("stablehlo.remainder", [m, b.full_like(m, 2)], out)
+    is_even = compare(b, "EQ", rest, b.full_like(m, 0))
+    value = b.op("stablehlo.select", [is_even, b.op("stablehlo.negate", [value], out), value], out)
+    is_whole = compare(b, "EQ", b.op("stablehlo.floor", [m], out), m)
+    is_large = _all_of(b, compare(b, "GT", m, b.full_like(m, _LARGE)), is_whole)
+    whole = b.op("chlo.polygamma", [m, x], out)
+    return b.op("stablehlo.select", [is_large, value, whole], out)
 
 
 # Chebyshev coefficients, interpolated at 400 nodes: of i0e(x) on [0, 8] in the variable x / 4 - 1,
