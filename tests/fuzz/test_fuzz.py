@@ -200,3 +200,8 @@ def test_programs_become_smaller():
     assert minimise.minimised(program) == program
     long = calls.Program("jnp.sin", ("jnp.ones((2, 3, 4))",), under="jit", traced=(0,))
     assert minimise.minimised(long).text == "jnp.sin(1.0)"
+
+
+def test_what_numpy_says_of_a_method_is_plain():
+    program = calls.Program(".nonzero", ("np.ones(3)",), (("size", "2"),), "jit", (0,))
+    assert verdicts.judged(program).kind == verdicts.CLEAR

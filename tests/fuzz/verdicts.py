@@ -78,8 +78,12 @@ def _is_plains(program, error):
 
 
 def _of_stand_ins(error):
-    """Return the text of an error, the classes that stand for arrays called by one name."""
-    return re.sub(r"\b(Var|HostArray|Array)\b", "ndarray", error_text(error))
+    """Return the text of an error, the classes that stand for arrays called by one name.
+
+    Before methods there is none: whether Python says it depends on how the call is written.
+    """
+    text = re.sub(r"\b(Var|HostArray|Array)\b", "ndarray", error_text(error))
+    return re.sub(r"\bndarray\.(?=\w+\(\))", "", text)
 
 
 def error_text(error):
