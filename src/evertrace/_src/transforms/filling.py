@@ -156,6 +156,11 @@ class Filled(Jaxpr):
         """What was put in: the variables' values by their names."""
         return self._filling.values
 
+    @property
+    def templates(self):
+        """What is known of the open jaxprs, see `Filling`."""
+        return self._filling.templates
+
     def of_all_sizes(self, key, make):
         """Return what is the same for all sizes, made once.
 

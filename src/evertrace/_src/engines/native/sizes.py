@@ -116,8 +116,11 @@ def with_holes(x, given):
         return (len(given) - 1,)
     if kind is not tuple and kind is not list:
         return x
-    parts = [with_holes(part, given) for part in x]
+    parts = [part if type(part) in _WITHOUT else with_holes(part, given) for part in x]
     return x if all(map(operator.is_, parts, x)) else kind(parts)
+
+
+_WITHOUT = (int, str, bytes)
 
 
 class Deferred:

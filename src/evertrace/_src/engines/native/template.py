@@ -76,7 +76,7 @@ def _template(jaxpr, emit):
     """Return the function that fills plans, or None if there is none for such programs."""
     recording = sizes.Recording(jaxpr.sizes)
     try:
-        shown = _Watched(recording.sizes, {}).jaxpr(jaxpr.open)
+        shown = _Watched(recording.sizes, jaxpr.templates).jaxpr(jaxpr.open)
         program, *decided = emit(shown)
         given: list[Any] = []
         template = kernels.tape_template(*sizes.with_holes(program, given))
