@@ -18,10 +18,13 @@ from evertrace._src.engines.choice import TAPES, choose, engine
 from evertrace._src.engines.eager import call_watched
 from evertrace._src.engines.inputs import as_input
 from evertrace._src.engines.protocol import Request
+from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.sharding_constraint import mesh_in
 from evertrace._src.transforms.dce import dce_jaxpr
 from evertrace._src.transforms.filling import Filled
 from evertrace._src.transforms.staging import close_jaxpr
+
+padded: Any = LazyModule("evertrace._src.jit.padded")
 
 
 class Program:
@@ -86,7 +89,10 @@ class Program:
     def choice(self):
         """Return the engine that runs it, why it is that one, and its runner; chosen once."""
         if self._choice is None:
-            self._choice = choose(self.jaxpr, self._request())
+            request = self._request()
+            self._choice = choose(self.jaxpr, request)
+            if type(self.jaxpr) is Filled and self._choice.engine == "xla":
+                self._choice = padded.shared(self._choice, self.jaxpr, request)
         return self._choice
 
     def settle(self):
