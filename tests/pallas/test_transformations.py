@@ -7,6 +7,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace.experimental import pallas as pl
+from evertrace.extend.core import jaxprs_in_params
 from evertrace.test_util import check_grads
 
 pytestmark = pytest.mark.engine
@@ -266,6 +267,53 @@ def test_a_loop_of_unknown_length_has_no_reverse_mode_in_a_kernel_either():
     with pytest.raises(ValueError, match="while_loop: reverse-mode differentiation needs"):
         ev.grad(f)(jnp.ones(3))
     assert float(ev.jvp(f, (jnp.ones(3),), (jnp.ones(3),))[1]) == 12
+
+
+def all_pairs(x_ref, every_ref, o_ref):
+    apart = every_ref[...][None] - x_ref[...][:, None]
+    o_ref[...] = (apart * ((apart * apart).sum(-1) + 1.0)[..., None] ** -1.5).sum(1)
+
+
+def test_a_reverse_pass_computes_again_what_is_larger_than_blocks():
+    rows, every = pl.BlockSpec((8, 3), lambda i: (i, 0)), pl.BlockSpec()
+
+    def f(x):
+        call = pl.pallas_call(
+            all_pairs, grid=8, in_specs=[rows, every], out_specs=rows, out_shape=like(x)
+        )
+        return (call(x, x) ** 2).sum()
+
+    x = draw(64, 3)
+    (scan,) = [e for e in _equations(ev.make_jaxpr(ev.grad(f))(x).jaxpr)
+               if e.primitive.name == "scan" and e.params["reverse"]]  # fmt: skip
+    assert max(v.aval.size for v in scan.invars) == x.size  # 8 times 8 x 64 x 3 of what is spread
+    np.testing.assert_allclose(
+        ev.grad(f)(x), ev.grad(lambda x: (_pairs(x) ** 2).sum())(x), rtol=1e-5, atol=1e-5
+    )
+
+
+def _pairs(x):
+    apart = x[None] - x[:, None]
+    return (apart * ((apart * apart).sum(-1) + 1.0)[..., None] ** -1.5).sum(1)
+
+
+def _equations(jaxpr):
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for sub in jaxprs_in_params(eqn.params):
+            yield from _equations(sub)
+
+
+def test_a_reverse_pass_prints_nothing_again(capfd):
+    def body(x_ref, o_ref):
+        pl.debug_print("at {}", x_ref[0])
+        o_ref[...] = jnp.sin(x_ref[...])
+
+    pair = pl.BlockSpec((2,), lambda i: i)
+    call = pl.pallas_call(body, grid=2, in_specs=[pair], out_specs=pair, out_shape=jnp.zeros(4))
+    found = ev.grad(lambda x: call(x).sum())(jnp.arange(4.0))
+    np.testing.assert_allclose(found, np.cos(np.arange(4.0)), rtol=1e-6)
+    assert capfd.readouterr().out == "at 0.0\nat 2.0\n"
 
 
 def attention_kernel(q_ref, k_ref, v_ref, o_ref):

@@ -32,15 +32,16 @@ INTERPRETED = "loops"
 """What stands for compiler's params in a call that is to run as loops wherever it runs."""
 
 
-def _as_call(operands, jaxpr, grid, name, compiler):
+def _as_call(operands, jaxpr, grid, name, compiler, is_recomputed=False):
     """Return the params of `jit_p` for a call of what a kernel means, a program of loops."""
     del compiler
     avals = tuple(x.aval for x in operands)
 
     def make():
-        return restage(lambda *xs: program.run(jaxpr.jaxpr, grid, xs), avals)
+        return restage(lambda *xs: program.run(jaxpr.jaxpr, grid, xs, is_recomputed), avals)
 
-    return {"jaxpr": close_jaxpr(memo(jaxpr.jaxpr, ("program", grid, avals), make)), "name": name}
+    key = ("program", grid, avals, is_recomputed)
+    return {"jaxpr": close_jaxpr(memo(jaxpr.jaxpr, key, make)), "name": name}
 
 
 def _run(*operands, **params):
@@ -56,7 +57,7 @@ def _jvp(primals, tangents, **params):
 
 
 def _linearize(primals, tangents, **params):
-    return jit_p.linearize(primals, tangents, **_as_call(primals, **params))
+    return jit_p.linearize(primals, tangents, **_as_call(primals, **params, is_recomputed=True))
 
 
 def _batch(axis, operands, dims, *, jaxpr, grid, **params):

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
+from evertrace._src.control.checkpoint import remat_p
+from evertrace._src.control.policies import dots_saveable
 from evertrace._src.control.scan import bind_scan
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Jaxpr, literal
@@ -23,7 +25,7 @@ from evertrace._src.ops.elementwise import mul_p
 from evertrace._src.ops.slicing import pad_p, slice_p
 from evertrace._src.ops.structural import full, permute, reshape
 from evertrace._src.pallas.blocks import INDEX, INT32, Blocks, poison
-from evertrace._src.transforms.staging import inline, stage
+from evertrace._src.transforms.staging import inline, restage, stage
 
 
 class Grid(NamedTuple):
@@ -55,7 +57,7 @@ class Grid(NamedTuple):
         return f"Grid({self.sizes}, blocks=[{', '.join(blocks)}])"
 
 
-def run(body: Jaxpr, grid: Grid, operands):
+def run(body: Jaxpr, grid: Grid, operands, is_recomputed=False):
     """Return the outputs of a kernel as a list.
 
     Args:
@@ -63,7 +65,11 @@ def run(body: Jaxpr, grid: Grid, operands):
         of outputs, then scratch -> the new blocks of outputs, and scratch.
       grid: its `Grid`.
       operands: what index maps capture, then the inputs.
+      is_recomputed: whether a reverse pass computes a step again from its blocks, but for what is
+        dear, instead of keeping all that the step has computed.
     """
+    if is_recomputed and not body.effects:  # what is printed is printed once
+        body = _recomputed(body)
     loops = _Loops(body, grid, operands[: grid.num_captured])
     inputs = operands[grid.num_captured :]
     ins = [view.cut(x) for view, x in zip(loops.inputs, inputs, strict=True)]
@@ -78,6 +84,31 @@ def run(body: Jaxpr, grid: Grid, operands):
             for view, x in zip(loops.outputs, outs, strict=True)
         ]
     return as_arrays([view.join(x) for view, x in zip(loops.outputs, outs, strict=True)])
+
+
+_DEAR = {
+    "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "log", "log1p", "logistic", "pow", "sin",
+    "sinh", "tan", "tanh",
+}  # fmt: skip
+"""Primitives of which a result is rather kept than computed again."""
+
+
+def _recomputed(body):
+    """Return a body that is one operation, and computed again in a reverse pass.
+
+    Kept are products of matrices, and of dear functions what is no larger than a block: so a pass
+    reads not much more than the arrays themselves, whatever is spread within a step.
+    """
+    largest = max([v.aval.size for v in (*body.invars, *body.outvars)], default=0)
+
+    def keeps(prim, *avals, **params):
+        is_dear = prim.name in _DEAR and all(x.size <= largest for x in avals)
+        return is_dear or dots_saveable(prim, *avals, **params)
+
+    def fun(*xs):
+        return remat_p.bind(*xs, jaxpr=body, policy=keeps, prevent_cse=False, differentiated=False)
+
+    return restage(fun, [v.aval for v in body.invars])
 
 
 class _View:
