@@ -55,7 +55,7 @@ def test_message_has_all_parts():
         "add: shapes (3,) and (4,) do not broadcast.",
         f"  at train.py:{LINE} in loss, called from jit(step):  {STATEMENT}",
         "  Fix: use `bias[:, None]`.",
-        "  See https://evertrace.dev/errors#shape-broadcast",
+        "  See `python -m evertrace docs shape-broadcast`",
     ]
 
 
@@ -66,7 +66,7 @@ def test_transform_stack_is_asked_for(monkeypatch):
 
 
 def test_anchor_is_the_class_by_default():
-    assert loss()[-1] == "  See https://evertrace.dev/errors#ShapeError"
+    assert loss()[-1] == "  See `python -m evertrace docs ShapeError`"
     assert len(loss(TypeError)) == 2  # neither a fix nor a section of the manual
 
 

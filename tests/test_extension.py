@@ -44,7 +44,7 @@ and running sums of large arrays are up to a hundred times slower.
   at <stdin>:{line} in <module>
   Fix: install a C++ compiler, then `pip install --force-reinstall --no-cache-dir evertrace` (pip \
 keeps what it has built), or set EVERTRACE_NATIVE=0 in the environment to accept it.
-  See https://evertrace.dev/errors#native-kernels
+  See `python -m evertrace docs native-kernels`
 """
 
 

@@ -326,7 +326,7 @@ class _Run:
         return not before.complete or "callback(" in self.program.text()
 
 
-_MANUAL = "https://evertrace.dev/errors#"
+_MANUAL = "See `python -m evertrace docs "
 
 
 def is_refusal(error):

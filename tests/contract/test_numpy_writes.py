@@ -543,7 +543,7 @@ def test_what_cannot_be_made_again_is_refused(name):
     with pytest.raises(error, match=text) as caught:
         ev.jit(lambda a: program(a))(a)
     assert "test_numpy_writes.py:" in str(caught.value)
-    assert "errors#numpy-writes" in str(caught.value)
+    assert "docs numpy-writes`" in str(caught.value)
     assert a.tolist() == [0, 1, 2]
 
 

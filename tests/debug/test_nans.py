@@ -83,7 +83,7 @@ def test_error_names_operation_pass_and_line(run, name):
     message = str(raised.value)
     assert message.startswith(text)
     assert "  # the culprit" in message.splitlines()[1]
-    assert message.endswith("#debug-nans")
+    assert message.endswith(" debug-nans`")
 
 
 @both

@@ -35,7 +35,7 @@ def test_branch_on_a_traced_value():
         "value while tracing; it depends on x, slope.",
         "  at FILE:N in relu, called from jit(relu):  if y > 0:",
         "  Fix: choose with `jnp.where` or `lax.cond`, loop with `lax.while_loop`.",
-        "  See https://evertrace.dev/errors#TracerBoolConversionError",
+        "  See `python -m evertrace docs TracerBoolConversionError`",
     ]
 
 
@@ -48,7 +48,7 @@ def test_traced_shape():
     assert "must be known while tracing, but it is a traced value i32[]" in what
     assert where == "  at FILE:N in ramp, called from jit(ramp):  return jnp.zeros(n)"
     assert "static" in fix
-    assert see == "  See https://evertrace.dev/errors#ConcretizationTypeError"
+    assert see == "  See `python -m evertrace docs ConcretizationTypeError`"
 
 
 def test_shapes():
@@ -64,7 +64,7 @@ def test_shapes():
     assert "(4,)" in what
     assert where == ("  at FILE:N in layer, called from vmap(layer), grad(<lambda>):  return w @ x")
     assert fix.startswith("  Fix: ")
-    assert see == "  See https://evertrace.dev/errors#shape-dot"
+    assert see == "  See `python -m evertrace docs shape-dot`"
 
 
 def test_broadcast():
@@ -86,7 +86,7 @@ def test_dtypes():
     assert what == "add: operands must have the same dtype, got int32, float32."
     assert where.startswith("  at FILE:N in <lambda>:  ")
     assert fix.startswith("  Fix: ")
-    assert see == "  See https://evertrace.dev/errors#dtype"
+    assert see == "  See `python -m evertrace docs dtype`"
 
 
 @pytest.mark.parametrize("builtin", [ValueError, IndexError])
@@ -105,7 +105,7 @@ def test_tree_prefix():
     assert "in_axes is not a tree prefix of the value at [0][0]" in what
     assert where == "  at FILE:N in message:  fun(*args)"
     assert fix.startswith("  Fix: give one leaf for the whole subtree")
-    assert see == "  See https://evertrace.dev/errors#tree-prefix"
+    assert see == "  See `python -m evertrace docs tree-prefix`"
 
 
 def test_deleted_array():
@@ -119,7 +119,7 @@ def test_deleted_array():
         "Array: the array of type f32[3] has been deleted or donated to a call.",
         "  at FILE:N in use:  return x + 1",
         "  Fix: use the result of that call instead, or drop it from `donate_argnums`.",
-        "  See https://evertrace.dev/errors#DeletedArrayError",
+        "  See `python -m evertrace docs DeletedArrayError`",
     ]
 
 
@@ -142,7 +142,7 @@ def test_leaked_tracer():
         "  at FILE:N in use:  return jnp.sin(kept[0])",
         "  Fix: return the value from the transformed function instead of storing it in a global, "
         "an attribute or a list.",
-        "  See https://evertrace.dev/errors#unexpected-tracer",
+        "  See `python -m evertrace docs unexpected-tracer`",
     ]
 
 
@@ -157,7 +157,7 @@ def test_argument_that_is_no_array():
         "  at FILE:N in message:  fun(*args)",
         "  Fix: pass arrays or trees of them, or mark the argument as static with "
         "`static_argnames`.",
-        "  See https://evertrace.dev/errors#not-an-array",
+        "  See `python -m evertrace docs not-an-array`",
     ]
 
 

@@ -250,7 +250,7 @@ def test_the_guide_has_the_sections_of_the_page():
     assert "$" not in text  # an installation makes its copy as a template, see pyproject.toml
 
 
-@pytest.mark.parametrize("link", ["has-aux", "#has-aux", f"{errors.MANUAL}#has-aux"])
+@pytest.mark.parametrize("link", ["has-aux", "#has-aux", f"`{errors.MANUAL} has-aux`"])
 def test_docs_prints_the_section_of_a_link(link, capsys):
     assert command.main(["docs", link]) == 0
     text = capsys.readouterr().out

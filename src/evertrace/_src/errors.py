@@ -47,7 +47,8 @@ from evertrace._src.support import close_matches, machine_memory, set_module
 
 ErrorT = TypeVar("ErrorT", bound=Exception)
 
-MANUAL = "https://evertrace.dev/errors"
+MANUAL = "python -m evertrace docs"
+"""Command that prints a section of the guide to errors, which the package has with it."""
 
 transform_stack: Callable[[], tuple[str, ...]] = tuple
 """Names of the transformations being traced, innermost first; the core puts its own here."""
@@ -93,7 +94,7 @@ def user_error(
     if anchor is None and issubclass(cls, EvertraceError | EvertraceWarning):
         anchor = cls.__name__
     if anchor is not None:
-        lines.append(f"  See {MANUAL}#{anchor}")
+        lines.append(f"  See `{MANUAL} {anchor}`")
     return cls("\n".join(lines))
 
 

@@ -24,5 +24,5 @@ def sections() -> dict[str, str]:
 
 
 def anchor_of(text: str) -> str:
-    """Return the anchor that somebody means: it, or the address that ends a message."""
-    return text.strip().removeprefix(errors.MANUAL).rpartition("#")[2]
+    """Return the anchor that somebody means: it, the command that ends a message, or a link."""
+    return text.strip("` ").removeprefix(errors.MANUAL).rpartition("#")[2].strip()
