@@ -6,6 +6,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace._src import errors
 from evertrace._src.engines.fused import machine
+from evertrace._src.engines.fused.groups import Fused, divided, of_several
 from evertrace._src.engines.native import engine
 from evertrace._src.engines.native.engine import AUTO, compile_jaxpr
 from tests.engines.fused.programs import (
@@ -168,3 +169,15 @@ def test_what_would_be_long_is_left_to_the_tape():
     x = drawn((16, 16))
     assert_close(ev.jit(products, engine="fused")(x), products(jnp.asarray(x)))
     assert kernels(products, x, fuses=2) == (1, 1)
+
+
+def test_what_several_kernels_need_of_a_reduction_is_computed_once():
+    def halves(x, q, p):
+        p = p - 0.5 * (x @ q)
+        q = q + p
+        return q, p - 0.5 * (x @ q)
+
+    x, v = drawn((50, 50)), drawn(50)
+    program = divided(ev.make_jaxpr(halves)(x, v, v).jaxpr, of_several(2))
+    found = [part.equations for part in program.parts if type(part) is Fused]
+    assert found == [3, 3]  # the second one begins with what the first one has stored

@@ -39,6 +39,9 @@ MOST_WRITTEN = 100_000
 """How many instructions of a program are written to find its best kernels; then those that are
 written first will do. It takes a second, and no program waits longer for what it may gain."""
 
+MOST_SHARED = 2
+"""How many values are looked at that a kernel may read instead of computing them again."""
+
 MOST_TRIES = 16
 """How often a kernel is divided until it is left."""
 
@@ -273,6 +276,7 @@ class _Division:
       refused: how many kernels were not worth it.
       written: how many instructions were written to find them.
       reasons: why equations are left to the tape, by their first results.
+      readers: the first results of equations that read a value and are needed, by the value.
     """
 
     def __init__(self, eqns, outputs, is_worth):
@@ -303,6 +307,8 @@ class _Division:
                 self._store(_variables(eqn))
             for x in eqn.outvars:
                 self.levels[x] = level
+
+        self.readers = _readers(eqns, outputs)
 
     def _number(self, eqn):
         return self.order[eqn.outvars[0]]
@@ -397,6 +403,7 @@ class _Division:
         plan = self._plan_one(root)
         if plan is None:
             return None
+        plan = self._without_what_others_need(plan)
         self.reason = "a kernel would not pay"
         for _, other in heapq.nsmallest(MOST_NEIGHBOURS, self.waiting):
             if self.written > MOST_WRITTEN:
@@ -411,6 +418,33 @@ class _Division:
         kernel = Function(group, written)
         text = kernel.whole()
         return Fused(group, text, kernel.inputs, kernel.units, written.work, len(held))
+
+    def _without_what_others_need(self, plan):
+        """Return a plan that reads what is made of long reductions, if other kernels need it too.
+
+        Otherwise those are computed by each of them.
+        """
+        held = sorted(_held(plan.group, plan.written.inputs), key=self._number)
+        inside, levels = {x for eqn in held for x in eqn.outvars}, {}
+        for eqn in held:
+            level = max([levels.get(x, 0) for x in _variables(eqn)], default=0) + is_long(eqn)
+            levels.update(dict.fromkeys(eqn.outvars, level))
+        shared = [
+            x
+            for x, level in levels.items()
+            if level and x not in self.stored and not inside.issuperset(self.readers[x])
+        ]
+        for x in shared[: -MOST_SHARED - 1 : -1]:
+            self.stored.add(x)
+            try:
+                found = self._plan(plan.group.roots)
+            except NotFusible:
+                found = None
+            self.stored.remove(x)
+            if found is not None and found.ns + NS_PER_BYTE * _size([x]) < JOINED_AT_MOST * plan.ns:
+                self._store([x])
+                return found
+        return plan
 
     def _joined(self, plan, other):
         """Return the plan of a kernel with one more root, if that is right and better."""
@@ -480,6 +514,16 @@ def of_gain(cost_of, gain, least):
         return otherwise > gain * ns and otherwise - ns > least
 
     return is_worth
+
+
+def _readers(eqns, outputs):
+    """Return the first results of equations that read a value and are needed, by the value."""
+    found = {x: [] for x in outputs if type(x) is not Literal}
+    for eqn in reversed(eqns):
+        if eqn.effects or any(x in found for x in eqn.outvars):
+            for x in _variables(eqn):
+                found.setdefault(x, []).extend(eqn.outvars[:1])
+    return found
 
 
 def _variables(eqn):
