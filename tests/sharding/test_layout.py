@@ -207,6 +207,21 @@ SPEC_ERRORS = {
 }
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda kind: NamedSharding(MESH, P("x"), memory_kind=kind),
+        lambda kind: NamedSharding(MESH, P("x")).with_memory_kind(kind),
+        lambda kind: ev.sharding.SingleDeviceSharding(device(), memory_kind=kind),
+    ],
+)
+def test_kinds_of_memory(make):
+    assert make("pinned_host").memory_kind == "pinned_host"
+    assert make(None).memory_kind == "device"
+    with pytest.raises(ValueError, match="memory_kind: there is no memory 'disk'"):
+        make("disk")
+
+
 @pytest.mark.parametrize(("spec", "shape", "text"), SPEC_ERRORS.values(), ids=SPEC_ERRORS)
 def test_specs_that_do_not_fit(spec, shape, text):
     with pytest.raises(ValueError, match=text):

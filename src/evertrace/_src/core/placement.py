@@ -135,6 +135,25 @@ class Sharding:
         return ids
 
 
+_MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
+
+
+def memory_of_kind(kind: Any) -> str:
+    """Return the kind of memory that a user names; None stands for a device's ordinary one.
+
+    Raises:
+      ValueError: there is no such memory.
+    """
+    if kind is None or kind in _MEMORY_KINDS:
+        return kind or "device"
+    raise errors.user_error(
+        ValueError,
+        f"memory_kind: there is no memory {kind!r}.",
+        fix=f"use one of {', '.join(map(repr, _MEMORY_KINDS))}, or None.",
+        anchor="choice",
+    )
+
+
 @public
 class SingleDeviceSharding(Sharding):
     """The whole array on one device.
@@ -155,7 +174,7 @@ class SingleDeviceSharding(Sharding):
     __slots__ = ("device", "memory_kind")
 
     def __init__(self, device: Any, *, memory_kind: Any = None) -> None:
-        self.device, self.memory_kind = device, memory_kind or "device"
+        self.device, self.memory_kind = device, memory_of_kind(memory_kind)
 
     def device_list(self) -> Any:
         """Return the device."""

@@ -8,7 +8,12 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.core.divisions import Axes, Unreduced
-from evertrace._src.core.placement import Sharding, SingleDeviceSharding, is_local
+from evertrace._src.core.placement import (
+    Sharding,
+    SingleDeviceSharding,
+    is_local,
+    memory_of_kind,
+)
 from evertrace._src.sharding.mesh import (
     AbstractMesh,
     AxisType,
@@ -246,10 +251,11 @@ class NamedSharding(Sharding):
     Args:
       mesh: a `Mesh`, or an `AbstractMesh` where no devices are asked for.
       spec: a `PartitionSpec`.
-      memory_kind: ``"device"``, which None stands for.
+      memory_kind: ``"device"``, which None stands for, ``"pinned_host"`` or ``"unpinned_host"``.
 
     Raises:
-      ValueError: the spec names an axis that the mesh does not have, or one twice.
+      ValueError: there is no such memory; the spec names an axis that the mesh does not have, or
+        one twice.
 
     Example:
       >>> mesh = ev.sharding.AbstractMesh((4, 2), ("x", "y"))
@@ -270,7 +276,7 @@ class NamedSharding(Sharding):
         if not isinstance(spec, PartitionSpec):
             raise _kind_error("a PartitionSpec", spec)
         check_axes("NamedSharding", spec, mesh.axis_names)
-        self.mesh, self.spec, self.memory_kind = mesh, spec, memory_kind or "device"
+        self.mesh, self.spec, self.memory_kind = mesh, spec, memory_of_kind(memory_kind)
         self._known: dict[Any, Any] = {}  # what each operation asks again
 
     def device_list(self) -> Any:
