@@ -7,8 +7,11 @@ from tests.engines.fused.drawing import MORE, difference
 LONG = 50197
 """A program with a kernel that is just as long as it may be."""
 
+UNREAD = 8000011
+"""A program with a kernel of an operation of which a result is read by nobody."""
 
-@pytest.mark.parametrize("seed", [*range(16), *range(MORE, MORE + 16), LONG])
+
+@pytest.mark.parametrize("seed", [*range(16), *range(MORE, MORE + 16), LONG, UNREAD])
 def test_a_random_program_is_as_on_the_host(seed):
     assert difference(seed)[0] is None
 

@@ -432,7 +432,7 @@ class _Division:
         shared = [
             x
             for x, level in levels.items()
-            if level and x not in self.stored and not inside.issuperset(self.readers[x])
+            if level and x not in self.stored and not inside.issuperset(self.readers.get(x, ()))
         ]
         for x in shared[: -MOST_SHARED - 1 : -1]:
             self.stored.add(x)
