@@ -1,5 +1,12 @@
 """What a call makes, gives to a callback, and reads elsewhere: in methods, helpers, containers."""
 
+import array
+import collections
+import io
+import re
+import types
+
+import numpy as np
 import pytest
 
 import evertrace as ev
@@ -207,3 +214,83 @@ def test_what_a_callback_leaves_alone_is_read_by_a_pure_one():
         assert run(got, X).tolist() == step(want, X).tolist()
         assert len(got.seen) == len(want.seen)
     assert run.cache_info().misses == 1
+
+
+# ------------------------------------------------------------------------ what is changed later
+
+CHANGED = {
+    "a list": (lambda k: [k], lambda a: a.append(3)),
+    "a dict": (lambda k: {"a": k}, lambda a: a.update(a=2)),
+    "a deque": (lambda k: collections.deque([k, 1]), lambda a: a.rotate()),
+    "an object": (lambda k: types.SimpleNamespace(a=k), lambda a: setattr(a, "a", 5)),
+    "NumPy's array": (lambda k: np.zeros(2), lambda a: a.fill(3)),
+    "bytes": (lambda k: bytearray(b"ab"), lambda a: a.append(3)),
+    "numbers": (lambda k: array.array("i", [1]), lambda a: a.append(3)),
+    "a text": (lambda k: io.StringIO("ab"), lambda a: a.seek(1)),
+    "an iterator": (lambda k: iter([k, 2]), next),
+    "an iterator of a range": (lambda k: iter(range(3)), next),
+    "an iterator of text": (lambda k: iter("abc"), next),
+    "pairs": (lambda k: zip([k, 2], [3, 4], strict=True), next),
+    "a map": (lambda k: map(abs, [1, 2]), next),
+    "an enumeration": (lambda k: enumerate([1, 2]), next),
+    "the reverse": (lambda k: reversed([1, 2]), next),
+}
+
+
+def left_in(x):
+    """Return what a thing holds, an iterator by what is left of it."""
+    if hasattr(x, "__next__"):
+        return list(x) if not isinstance(x, io.StringIO) else x.read()
+    return getattr(x, "__dict__", x if not isinstance(x, np.ndarray) else x.tolist())
+
+
+@pytest.mark.parametrize("name", CHANGED)
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_what_is_changed_after_a_callback_that_sees_it_is_changed(name, is_traced):
+    make, change = CHANGED[name]
+    seen = []
+
+    def look(v):
+        seen.append(type(box.made).__name__)
+        return v
+
+    def step(m, x):
+        m.made = make(x.sum() if is_traced else m.k)
+        y = ev.pure_callback(look, x, x)
+        change(m.made)
+        return y
+
+    box = want = Record(made=None, k=2)
+    step(want, X)
+    box, run = Record(made=None, k=2), ev.jit(step)
+    for _ in range(2):
+        run(box, X)
+        assert repr(left_in(box.made)) == repr(left_in(want.made))
+        want.made = None
+        step(want, X)
+    assert len(set(seen)) == 1
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_is_changed_after_a_callback_must_not_be_kept_by_it(name):
+    make, change = CHANGED[name]
+    box = Record(made=None, kept=None, k=2)
+
+    def keep(v):
+        box.kept = box.made
+
+    def step(m, x):
+        m.made = make(m.k)
+        io_callback(keep, None, x, ordered=True)
+        change(m.made)
+        return x
+
+    with pytest.raises(ev.errors.ImpurityError) as caught:
+        ev.jit(step)(box, X)
+    lines = str(caught.value).splitlines()
+    assert re.fullmatch(
+        r"io_callback: keep keeps a \w+ that the jitted function has made, and changes after it in "
+        r"the same call: the callback has a copy of it, as it was then\.",
+        lines[0],
+    )
+    assert "Fix: change it before the callback, or give the callback a copy of it." in lines[-2]

@@ -54,7 +54,8 @@ void note_step(const std::string& label, int64_t begin, int64_t end) {
   if (noted_steps.size() >= kMost) return;
   try {
     noted_steps.push_back({label, PyThread_get_thread_ident(), begin, end});
-  } catch (const std::bad_alloc&) {  // what is watched goes on
+  } catch (const std::bad_alloc&) {
+    return;  // what is watched goes on
   }
 }
 

@@ -14,11 +14,15 @@ on whatever thread the engine calls back. What a callback closes over becomes
   bound, is made as it was then for each run of the callback, which must not change it.
 """
 
+import array
 import builtins
 import collections
 import contextlib
 import functools
+import gc
+import io
 import itertools
+import sys
 import threading
 import types
 from typing import Any, NamedTuple
@@ -38,6 +42,7 @@ from evertrace._src.jit.lifting.entered import (
     leave_unfinalized,
     slot_descriptors,
 )
+from evertrace._src.jit.lifting.parts import ITERATORS, MADE, position_of
 from evertrace._src.jit.lifting.pending import changes_so_far, in_place, mentioned
 from evertrace._src.jit.lifting.recipes import Constant, Kitchen, New, Out
 from evertrace._src.jit.lifting.uses import reads_from
@@ -64,6 +69,7 @@ class Callbacks:
         self.recorder, self.number, self._input = recorder, None, None
         self.used, self.slots = set(), set()
         self._made = {}  # id -> (a thing that the trace has made, its recipe, what was in it)
+        self._varying = {}  # the same of things that lead to traced arrays
         self._forgotten = set()  # recipes of things that were changed after that
         self._keep = []
 
@@ -86,8 +92,8 @@ class Callbacks:
         varying = _leading_to(every, lambda made: type(made) is Out)
         for value, made in cook.written():
             self._keep.append(value)
-            if made not in varying:
-                self._made[id(value)] = value, made, contents_of(value)
+            things = self._varying if made in varying else self._made
+            things[id(value)] = value, made, contents_of(value)
         after = After()
         self.afters.append(after)
         self.recorder.lifter.objects.hide_again()
@@ -182,9 +188,7 @@ class Callbacks:
 
     def _forget_changed(self):
         """Forget the recipes of things that have been changed, and of what leads to them."""
-        changed = {
-            made for x, made, was in self._made.values() if not _are_same(contents_of(x), was)
-        }
+        changed = _changed(self._made)
         if changed:
             every = [made for _, made, _ in self._made.values()]
             self._forgotten |= _leading_to(every, changed.__contains__)
@@ -194,6 +198,8 @@ class Callbacks:
         """Find out what is used after each callback, when the trace has run."""
         if self.afters:
             self._note_globals()
+        self._forget_changed()
+        self._forgotten |= _changed(self._varying)
         self.used |= settle(self.afters, self.recorder)
 
     def are_used_after(self, values):
@@ -216,6 +222,7 @@ class Callbacks:
     def release(self):
         """Let go of all that the trace has kept alive."""
         self._made.clear()
+        self._varying.clear()
         self._keep.clear()
         self.afters.clear()
         self._input = None
@@ -264,6 +271,10 @@ def contents_of(value):
     """Return what is in a thing, to be compared by identity."""
     if isinstance(value, np.ndarray):
         return [value.tobytes()]
+    if isinstance(value, ITERATORS):
+        return [position_of(value).encode()]
+    if type(value) in _STATEFUL:
+        return [repr(MADE[type(value)].take(value)).encode()]
     found = list((instance_dict(value) or {}).items())
     for descriptor in slot_descriptors(type(value)).values():
         with contextlib.suppress(AttributeError):
@@ -285,6 +296,12 @@ _CODE = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
 _TRANSPARENT = (tuple, list, dict, set, types.FunctionType, types.CellType)
 _CONTAINING = (list, dict, set)  # what the trace has made may be in those that were there before
 _CONTAINERS: tuple[Any, ...] = (list, set, collections.deque)
+_TRANSIENT = (types.FunctionType, types.MethodType, types.CellType, tuple)
+_STATEFUL = (bytearray, array.array, io.BytesIO, io.StringIO)
+
+
+def _changed(things):
+    return {made for x, made, was in things.values() if not _are_same(contents_of(x), was)}
 
 
 def _are_same(now, was):
@@ -398,8 +415,11 @@ def _callback(values, slots, made, progress, held, extras):
         before = [(x, contents_of(x)) for x in made.fixed(after.recipes)]
         fields = [(x, name, _attribute(x, name)) for x, name in made.read(after.fields)]
         states = after.states(values)
+        changed = made.changed()
+        references = _references(changed, found)
         yield found
         after.check(states, values, held)
+        _check_not_kept(held, changed, found, references)
     for x, contents in before:
         if not _are_same(contents_of(x), contents):
             raise _changed_error(held, x)
@@ -410,6 +430,23 @@ def _callback(values, slots, made, progress, held, extras):
 
 def _attribute(x, name):
     return (instance_dict(x) or {}).get(name)
+
+
+def _references(things, given):
+    """Return how often things are referred to, but for those that the callback itself is given."""
+    return [sys.getrefcount(x) if all(x is not y for y in given) else None for x in things]
+
+
+def _check_not_kept(held, things, given, before):
+    """Raise if a callback has kept a thing that the function changes later: it is another then."""
+
+    def kept():
+        now = _references(things, given)
+        return [x for x, n, was in zip(things, now, before, strict=True) if was and n > was]
+
+    if kept() and gc.collect() is not None:  # not by garbage that is in a circle
+        for x in kept():
+            raise _kept_error(held, x)
 
 
 class _Made:
@@ -438,6 +475,13 @@ class _Made:
             if x is not None:
                 yield x, name
 
+    def changed(self):
+        """Return what the function changes later, of things that hold others."""
+        made = [
+            things[x] for things in (self.own, self.shared) for x in self.forgotten & things.keys()
+        ]
+        return [x for x in made if type(x) not in _TRANSIENT]
+
     def fixed(self, read):
         """Return what the callback must not change: nobody else would see it.
 
@@ -446,6 +490,17 @@ class _Made:
         """
         lost = [self.shared[x] for x in {*self.forgotten, *read} if x in self.shared]
         return [*self.own.values(), *lost]
+
+
+def _kept_error(held, x):
+    return errors.user_error(
+        errors.ImpurityError,
+        f"{held.name}: {held!r} keeps a {type(x).__name__} that the jitted function has made, and "
+        "changes after it in the same call: the callback has a copy of it, as it was then.",
+        fix="change it before the callback, or give the callback a copy of it.",
+        anchor="callback-state",
+        src=held.src,
+    )
 
 
 def _changed_error(held, x):
