@@ -30,6 +30,12 @@ INSTANCES = {
         "ev.experimental.kernels.kernel(ins=['rows'], outs=['rows'], blocks={'rows': 2})("
         "lambda x, o: o.__setitem__(..., 2 * x[...]))"
     ),
+    "evertrace.experimental.custom_partitioning.custom_partitioning": (
+        "ev.experimental.custom_partitioning.custom_partitioning(jnp.sin)"
+    ),
+    "evertrace.experimental.custom_partitioning.SdyShardingRule": (
+        "ev.experimental.custom_partitioning.SdyShardingRule([('i',)], [('i',)])"
+    ),
     "evertrace.experimental.checkify.Error": "ev.experimental.checkify.checkify(jnp.sin)(1.0)[0]",
     "evertrace.ref.AbstractRef": "ev.typeof(ev.new_ref(jnp.ones(3)))",
     "evertrace.experimental.random.StatefulPRNG": "ev.experimental.random.stateful_rng(0)",

@@ -195,4 +195,4 @@ def test_text_of_tracers():
     seen = []
     with ev.strict():  # else what is only traced changes nothing
         ev.make_jaxpr(lambda x: seen.append(f"{x}"))(jnp.ones(2))
-    assert "f32[2]" in seen[0]
+    assert "float32[2]" in seen[0]

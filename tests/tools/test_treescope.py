@@ -49,7 +49,7 @@ def test_pictures_have_the_values():
 
 def test_tracers_are_shown_by_their_types():
     def same(x):
-        assert "f32[2,3]" in treescope.render_to_text(x)
+        assert "float32[2,3]" in treescope.render_to_text(x)
         return x
 
     ev.make_jaxpr(same)(jnp.ones((2, 3)))

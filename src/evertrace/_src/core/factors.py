@@ -24,8 +24,8 @@ class Factors(NamedTuple):
       sizes: pairs (factor, size), of those that are a dimension's only in part.
     """
 
-    operands: tuple
-    results: tuple
+    operands: tuple[Any, ...]
+    results: tuple[Any, ...]
     sizes: tuple[tuple[Any, int], ...] = ()
 
 

@@ -10,7 +10,7 @@ from evertrace._src.support import set_module
 class _Auto:
     """The layout that whoever computes chooses: row-major, since it has no other."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "AUTO"
 
 

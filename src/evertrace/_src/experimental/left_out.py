@@ -1,10 +1,15 @@
 """Names that libraries import for what one process on one host has no meaning for."""
 
+from collections.abc import Callable
+from typing import Any, NoReturn
+
 from evertrace._src import errors
 from evertrace._src.support import set_module
 
+LeftOut = Callable[..., NoReturn]
 
-def left_out(package, name, reason):
+
+def left_out(package: str, name: str, reason: str) -> LeftOut:
     """Return a function that raises when it is used.
 
     Args:
@@ -13,7 +18,7 @@ def left_out(package, name, reason):
       reason: why it has no meaning here.
     """
 
-    def refuse(*args, **kwargs):
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise errors.user_error(
             NotImplementedError,
             f"{name}: {reason}.",

@@ -71,8 +71,8 @@ class SdyShardingRule:
     """
 
     def __init__(self, operand_mappings: Any, result_mappings: Any, **factor_sizes: int) -> None:
-        self.operand_mappings = tuple(operand_mappings)
-        self.result_mappings = tuple(result_mappings)
+        self.operand_mappings: tuple[Any, ...] = tuple(operand_mappings)
+        self.result_mappings: tuple[Any, ...] = tuple(result_mappings)
         self.factor_sizes = factor_sizes
 
     def __repr__(self) -> str:

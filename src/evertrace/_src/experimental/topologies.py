@@ -34,7 +34,7 @@ class TopologyDescription:
     """
 
     def __init__(self, devices: Any) -> None:
-        self.devices = list(devices)
+        self.devices: list[Any] = list(devices)
 
 
 @public
@@ -114,7 +114,7 @@ def make_mesh(
     axis_names: tuple[str, ...],
     *,
     contiguous_submeshes: bool = False,
-) -> Any:
+) -> Mesh:
     """Return a mesh of the devices of a topology.
 
     Args:

@@ -7,6 +7,7 @@ block is a read and a write. What an array of indices names several times is upd
 import math
 from typing import Any, Protocol
 
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax.loops import fori_loop
 from evertrace._src.numpy import creation, ufuncs
@@ -97,7 +98,7 @@ _DOC = """{does}, and return what it held before.
 class Update(Protocol):
     """The signature of the updates."""
 
-    def __call__(self, x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any: ...
+    def __call__(self, x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Array: ...
 
 
 def _updating(name, combine, does, value, result) -> Update:
@@ -111,7 +112,7 @@ def _updating(name, combine, does, value, result) -> Update:
       result: what is in the ref then.
     """
 
-    def update(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+    def update(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Array:
         return _update(name, x_ref_or_view, idx, val, mask, combine)
 
     update.__name__ = update.__qualname__ = name
@@ -119,37 +120,41 @@ def _updating(name, combine, does, value, result) -> Update:
     return public(update)
 
 
-atomic_add = _updating("atomic_add", ufuncs.add, "Add to a part of a ref", 1, [6, 6, 9])
-atomic_max = _updating(
+atomic_add: Update = _updating("atomic_add", ufuncs.add, "Add to a part of a ref", 1, [6, 6, 9])
+atomic_max: Update = _updating(
     "atomic_max",
     ufuncs.maximum,
     "Take the greater of a part of a ref and other numbers",
     6,
     [6, 6, 7],
 )
-atomic_min = _updating(
+atomic_min: Update = _updating(
     "atomic_min",
     ufuncs.minimum,
     "Take the lesser of a part of a ref and other numbers",
     6,
     [5, 6, 6],
 )
-atomic_and = _updating(
+atomic_and: Update = _updating(
     "atomic_and",
     ufuncs.bitwise_and,
     "Keep those bits of a part of a ref that others have",
     3,
     [1, 6, 3],
 )
-atomic_or = _updating("atomic_or", ufuncs.bitwise_or, "Set bits of a part of a ref", 3, [7, 6, 7])
-atomic_xor = _updating(
+atomic_or: Update = _updating(
+    "atomic_or", ufuncs.bitwise_or, "Set bits of a part of a ref", 3, [7, 6, 7]
+)
+atomic_xor: Update = _updating(
     "atomic_xor", ufuncs.bitwise_xor, "Turn bits of a part of a ref over", 3, [6, 6, 7]
 )
-atomic_xchg = _updating("atomic_xchg", lambda _, val: val, "Write a part of a ref", 9, [9, 6, 9])
+atomic_xchg: Update = _updating(
+    "atomic_xchg", lambda _, val: val, "Write a part of a ref", 9, [9, 6, 9]
+)
 
 
 @public
-def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
+def atomic_cas(ref: Any, cmp: Any, val: Any) -> Array:
     """Write a ref where it holds what is expected, and return what it held before.
 
     Args:

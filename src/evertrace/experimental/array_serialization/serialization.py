@@ -1,18 +1,17 @@
 """Arrays over many hosts on disks: names that raise when they are used."""
 
-from typing import Any as _Any
-
+from evertrace._src.experimental.left_out import LeftOut as _LeftOut
 from evertrace._src.experimental.left_out import left_out as _left_out
 
 _HERE = "evertrace.experimental.array_serialization"
 _WHY = "it needs tensorstore; `pytree_serialization` saves and loads trees of arrays"
-GlobalAsyncCheckpointManager: _Any = _left_out(
+GlobalAsyncCheckpointManager: _LeftOut = _left_out(
     _HERE, "serialization.GlobalAsyncCheckpointManager", _WHY
 )
-async_deserialize: _Any = _left_out(_HERE, "serialization.async_deserialize", _WHY)
-async_serialize: _Any = _left_out(_HERE, "serialization.async_serialize", _WHY)
-run_deserialization: _Any = _left_out(_HERE, "serialization.run_deserialization", _WHY)
-run_serialization: _Any = _left_out(_HERE, "serialization.run_serialization", _WHY)
-get_tensorstore_spec: _Any = _left_out(_HERE, "serialization.get_tensorstore_spec", _WHY)
+async_deserialize: _LeftOut = _left_out(_HERE, "serialization.async_deserialize", _WHY)
+async_serialize: _LeftOut = _left_out(_HERE, "serialization.async_serialize", _WHY)
+run_deserialization: _LeftOut = _left_out(_HERE, "serialization.run_deserialization", _WHY)
+run_serialization: _LeftOut = _left_out(_HERE, "serialization.run_serialization", _WHY)
+get_tensorstore_spec: _LeftOut = _left_out(_HERE, "serialization.get_tensorstore_spec", _WHY)
 
 __all__: list[str] = []

@@ -1,7 +1,6 @@
 """Python beside the devices of other hosts: names that raise when they are used."""
 
-from typing import Any as _Any
-
+from evertrace._src.experimental.left_out import LeftOut as _LeftOut
 from evertrace._src.experimental.left_out import left_out as _left_out
 
 from . import func as func
@@ -9,8 +8,8 @@ from . import serialization as serialization
 
 _HERE = "evertrace.experimental"
 _WHY = "programs of Python beside the devices of other hosts are not built"
-colocated_python: _Any = _left_out(_HERE, "colocated_python.colocated_python", _WHY)
-colocated_python_class: _Any = _left_out(_HERE, "colocated_python.colocated_python_class", _WHY)
-colocated_cpu_devices: _Any = _left_out(_HERE, "colocated_python.colocated_cpu_devices", _WHY)
+colocated_python: _LeftOut = _left_out(_HERE, "colocated_python.colocated_python", _WHY)
+colocated_python_class: _LeftOut = _left_out(_HERE, "colocated_python.colocated_python_class", _WHY)
+colocated_cpu_devices: _LeftOut = _left_out(_HERE, "colocated_python.colocated_cpu_devices", _WHY)
 
 __all__: list[str] = []

@@ -129,20 +129,32 @@ def _sin(b, out, x):
     if out.dtype.kind != "c":
         return b.elementwise("stablehlo.sine", [x], out)
     y_re, y_im = _parts(b, _mirrored(b, out, _turned(b, x), "chlo.sinh", "odd"))
-    return b.op("stablehlo.complex", [y_im, b.op("stablehlo.negate", [y_re], y_re.aval)], out)
+    far = b.op("stablehlo.complex", [y_im, b.op("stablehlo.negate", [y_re], y_re.aval)], out)
+    return _unless_far(b, x, _mirrored(b, out, x, "stablehlo.sine", "odd"), far)
 
 
 @lowering.define(ops.cos_p)
 def _cos(b, out, x):
     if out.dtype.kind != "c":
         return b.elementwise("stablehlo.cosine", [x], out)
-    return _mirrored(b, out, _turned(b, x), "chlo.cosh", "even")
+    far = _mirrored(b, out, _turned(b, x), "chlo.cosh", "even")
+    return _unless_far(b, x, _mirrored(b, out, x, "stablehlo.cosine", "even", above=False), far)
 
 
 def _turned(b, z):
-    """Return i z: XLA's own sine and cosine multiply 0 by infinity on the imaginary axis."""
+    """Return i z, of which the hyperbolic functions are those of z."""
     re, im = _parts(b, z)
     return b.op("stablehlo.complex", [b.op("stablehlo.negate", [im], im.aval), re], z.aval)
+
+
+def _unless_far(b, z, y, far):
+    """Return `far` where the imaginary part is large, else `y`.
+
+    XLA's own sine and cosine, which round better, multiply 0 by infinity there.
+    """
+    im = b.op("stablehlo.abs", [_parts(b, z)[1]], _parts(b, z)[1].aval)
+    most = b.full_like(im, math.floor(math.log(float(np.finfo(im.aval.dtype).max))))
+    return b.op("stablehlo.select", [compare(b, "GT", im, most), far, y], y.aval)
 
 
 @lowering.define(ops.logistic_p)
