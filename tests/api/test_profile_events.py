@@ -133,7 +133,6 @@ def test_calls_without_python_are_named_with_their_line(run, name, line, tmp_pat
     assert all(a[1] <= b[0] for a, b in itertools.pairwise(ends))
 
 
-@needs_native
 @functools.partial(ev.jit, engine="native")
 def sorted_step(w):
     def turn(carry, x):
@@ -164,6 +163,7 @@ def test_no_step_is_noted_without_a_profile():
     assert native.end_spans() == []
 
 
+@needs_native
 def test_nothing_is_noted_without_a_profile():
     train()
     assert native.end_spans() == []
