@@ -114,3 +114,21 @@ def test_operands_are_multiplied_by_the_function_that_is_given(run):
     assert asked[0][1] == np.float32
     same = jnp.einsum("bik,bjk->bji", x, y, _dot_general=ev.lax.dot_general)
     np.testing.assert_array_equal(same, np.full((2, 5, 3), 2.0))
+
+
+@pytest.mark.parametrize(
+    ("expression", "shapes", "permutations"),
+    [
+        ("bqhd,bkhd->bhqk", [(2, 3, 4, 5), (2, 6, 4, 5)], []),
+        ("bkhd,bqhd->bhqk", [(2, 6, 4, 5), (2, 3, 4, 5)], []),
+        ("bhqk,bkhd->bqhd", [(2, 4, 3, 6), (2, 6, 4, 5)], [(0, 2, 1, 3)]),
+        ("bkhd,bhqk->bqhd", [(2, 6, 4, 5), (2, 4, 3, 6)], [(0, 2, 1, 3)]),
+        ("btkgh,bskh->bkgts", [(1, 3, 2, 4, 5), (1, 6, 2, 5)], [(0, 1, 3, 2, 4)]),
+    ],
+)
+def test_the_last_axis_of_a_result_stays_where_it_is(expression, shapes, permutations):
+    x, y = [np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in shapes]
+    jaxpr = ev.make_jaxpr(lambda x, y: jnp.einsum(expression, x, y))(x, y)
+    found = [e.params["permutation"] for e in jaxpr.eqns if e.primitive.name == "transpose"]
+    assert found == permutations
+    np.testing.assert_allclose(jnp.einsum(expression, x, y), np.einsum(expression, x, y), rtol=1e-6)

@@ -217,7 +217,10 @@ def _contract_two(x, y, x_names, y_names, result, opts):
     summed = [n for n in shared if n not in result]
     free_x = [n for n in x_names if n not in shared]
     free_y = [n for n in y_names if n not in shared]
-    if [*batch, *free_y, *free_x] == list(result):  # the other way round needs no transposition
+    is_turned = [*batch, *free_y, *free_x] == list(result)
+    is_whole = [*batch, *free_x, *free_y] == list(result)
+    if is_turned or (not is_whole and result[-1:] in free_x):
+        # The other way round needs no transposition, or one that leaves the last axis where it is.
         x, x_names, free_x, y, y_names, free_y = y, y_names, free_y, x, x_names, free_x
     over, along = [
         (tuple(map(x_names.index, names)), tuple(map(y_names.index, names)))
