@@ -4,6 +4,7 @@ import copy
 import math
 import operator
 
+import numpy as np
 import pytest
 
 import evertrace as ev
@@ -434,6 +435,57 @@ def test_call_after_another_has_its_own_answer(how, first, second):
             yield f(X, *pair)
 
     program()
+
+
+COMPUTED = {
+    "product": lambda k: (k * 0.5, k * 0.5),
+    "sum with a small result": lambda k: (k - k, k - k),
+    "itself": lambda k: (+k, k),
+    "the same chosen": lambda k: (max(k * 3, 0.0), k * 3),
+    "one chosen twice": lambda k: (lambda t: (max(t, 0.0), t))(k * 3),
+    "another's choice": lambda k: (lambda t, u: (max(u, 0.0), t))(k * 3, k * 3),
+    "items of pairs": lambda k: (divmod(k * 900, 7)[1], divmod(k * 900, 7)[1]),
+    "pairs": lambda k: (divmod(k * 900, 7), divmod(k * 900, 7)),
+    "functions": lambda k: (math.sqrt(k), math.sqrt(k)),
+    "texts": lambda k: (f"k {k}", f"k {k}"),
+    "a text and nothing": lambda k: (lambda t: (t, t + ""))(f"k {k}"),
+    "hashes": lambda k: (hash(k * 1e300), hash(k * 1e300)),
+    "items": lambda k: ([k * 300, k][0], {0: k * 300}[0]),
+    "numbers of NumPy's": lambda k: (np.float32(k), np.float32(k)),
+}
+
+
+@pytest.mark.parametrize("how", COMPUTED)
+@pytest.mark.parametrize("value", [2, 1.5, 10**12])
+def test_what_is_computed_twice_is_two_objects(how, value):
+    @case()
+    def program(jit):
+        s, pair = Record(k=value, first=None, second=None), COMPUTED[how]
+
+        def step(x):
+            a, b = pair(s.k)
+            s.first, s.second = b, a
+            return x if a is b else x * 2
+
+        step = jit(step)
+        for s.k in (value, value, value + 1):
+            yield step(X), s, s.first is s.second
+
+    program()
+
+
+@case(traces=1)
+def test_what_is_computed_twice_is_stored_as_two_objects(jit):
+    s = Record(k=1.5)
+
+    def step(x):
+        s.first, s.second = s.k * 0.5, s.k * 0.5
+        s.third = s.second
+        return x
+
+    step = jit(step)
+    for s.k in (1.5, 2.5):
+        yield step(X), s, s.first is s.second, s.second is s.third
 
 
 @case(traces=2)

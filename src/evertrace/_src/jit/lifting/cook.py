@@ -132,9 +132,10 @@ class Cook:
         if kind is StandIn:
             return self._of_stand_in(value)
         if is_host(value):
-            self.slots.add(value.slot)
-            is_array = is_result and kind is Host
-            return (NumberAsArray if is_array else Number)(value.slot)
+            if is_result and kind is Host:
+                self.slots.add(value.slot)
+                return NumberAsArray(value.slot)
+            return self._number(value)
         origin = self._origin(value)
         is_number = is_result and (kind in _NUMBERS or _is_scalar_of_ours(value))
         if origin is not None and not is_number:
@@ -154,6 +155,11 @@ class Cook:
             return Constant(value)
         made = self._new.get(id(value)) or self.recorder.callbacks.recipe_of(value)
         return self._write(value, where, is_result) if made is None else made
+
+    def _number(self, value):
+        slot = value.prologue.own_slot(value)
+        self.slots.add(slot)
+        return Number(slot)
 
     def _of_tracer(self, value, where):
         picked = self.recorder.inputs.picked.get(id(value))
@@ -418,8 +424,7 @@ class Cook:
     def _write_hostarray(self, value, where):
         """Return the recipe of an array of NumPy's that the trace has made, or a view of one."""
         if is_computed(value):
-            self.slots.add(value.slot)
-            return Number(value.slot)
+            return self._number(value)
         fn, *args = value.rebuild()
         recipe = self._note(value, NewCall(fn))
         recipe.args = tuple([self._recipe(x, where, False) for x in args])

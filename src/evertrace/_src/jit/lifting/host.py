@@ -71,13 +71,15 @@ class Prologue:
         `hostnumpy` sets it. None: these are demands.
       sizes: slots of sizes that the trace leaves open -> their expressions; see `hostsizes`.
       settled: slots that hold, at each call, what they held in the trace: guards see to it.
+      owners: slot -> the one of its stand-ins that it is the very object of; see `own_slot`.
+      own_slots: id of a stand-in -> it, and the slot of its very object.
       closed: whether the trace has ended; its `Host`s are then plain numbers.
       defers_texts: whether texts made of numbers are made at each call; else they are demands.
     """
 
     __slots__ = (
         "as_input", "closed", "constants", "defers_texts", "late_names", "leaves", "numpy",
-        "results", "settled", "sizes", "slots", "steps", "thread",
+        "owners", "own_slots", "results", "settled", "sizes", "slots", "steps", "thread",
     )  # fmt: skip
 
     as_input: Callable[["Host"], Any]
@@ -92,6 +94,8 @@ class Prologue:
         self.late_names: dict[int, str] = {}  # slot -> the late call it depends on, in words
         self.settled: set[int] = set()
         self.sizes: dict[int, Any] = {}
+        self.owners: dict[int, Any] = {}
+        self.own_slots: dict[int, tuple[Any, int]] = {}
         self.thread = get_ident()
         self.closed, self.defers_texts, self.numpy = False, True, None
 
@@ -134,46 +138,56 @@ class Prologue:
         slots = tuple(map(self.slot_of, args))
         out = self._step(LATE, fn, slots, value)
         self.late_names[out] = what
-        return STAND_INS.get(type(value), Host)(self, out, value)
+        return self._stand_in(out, value)
 
     def op(self, fn, *args):
-        """Return ``fn(*args)``, recorded: a stand-in if it is a number or text, else a demand."""
+        """Return ``fn(*args)``, recorded: a stand-in if it is a number or text, else a demand.
+
+        What is computed twice in the same way is one slot, but has two stand-ins.
+        """
         slots = tuple(map(self.slot_of, args))
-        key = OP, fn, slots
-        found = self.results.get(key, ABSENT)
-        if found is not ABSENT:
-            return found.copy() if type(found) is list else found
-        result = self._call(fn, slots)
-        if type(result) is np.ndarray and self._is_deferred(result):
-            return self._fill(OP, fn, slots, result)  # each call of it gives an array of its own
-        if self._is_deferred(result):
+        made = self.results.get((OP, fn, slots))
+        if made is None:
+            result = self._call(fn, slots)
+            if type(result) is np.ndarray and self._is_deferred(result):
+                return self._fill(OP, fn, slots, result)  # each call gives an array of its own
+            is_whole = _is_sequence(result) and all(map(self._is_deferred, result))
+            if not is_whole and not self._is_deferred(result):
+                return self._demanded(fn, slots, result)
             made = self._fill(OP, fn, slots, result)
-        elif _is_sequence(result) and all(map(self._is_deferred, result)):
-            whole = self._fill(OP, fn, slots, result)
-            items = [self.op(operator.getitem, whole, i) for i in range(len(result))]
-            if type(result) is list:
-                self.demand(len, whole)
-            made = tuple.__new__(type(result), items) if isinstance(result, tuple) else items
+            if self.sizes and type(made) is Host and not is_whole:
+                made.symbolic = expression_of(fn, args)
+            self.results[OP, fn, slots] = made
         else:
-            return self._demanded(fn, slots, result)
-        if self.sizes and type(made) is Host:
-            made.symbolic = expression_of(fn, args)
-        self.results[key] = made
-        return made.copy() if type(made) is list else made
+            result, symbolic = made.present, getattr(made, "symbolic", None)
+            made = self._stand_in(made.slot, result)
+            if symbolic is not None:
+                made.symbolic = symbolic
+        made.making = fn, args
+        if not _is_sequence(result):
+            return made
+        items = [self.op(operator.getitem, made, i) for i in range(len(result))]
+        if type(result) is list:
+            self.demand(len, made)
+        return tuple.__new__(type(result), items) if isinstance(result, tuple) else items
 
     def hold(self, fn, *args):
         """Return what stands for ``fn(*args)`` as a whole, a container of what is computed."""
         slots = tuple(map(self.slot_of, args))
         key = ABSENT, fn, slots
         if key not in self.results:
-            self.results[key] = self._fill(OP, fn, slots, self._call(fn, slots))
+            made = self.results[key] = self._fill(OP, fn, slots, self._call(fn, slots))
+            made.making = fn, args
         return self.results[key]
 
     def demand(self, fn, *args):
         """Return ``fn(*args)`` as a plain value, which later calls must find to be the same."""
         slots = tuple(map(self.slot_of, args))
         found = self.results.get((DEMAND, fn, slots), ABSENT)
-        return self._demanded(fn, slots, self._call(fn, slots)) if found is ABSENT else found
+        if found is ABSENT:
+            return self._demanded(fn, slots, self._call(fn, slots))
+        # An object of its own, as each call of the function gives one.
+        return self._call(fn, slots) if type(found) in _TOLD_APART else found
 
     def expect(self, fn, result):
         """Record that later calls must find ``fn()`` to be `result`, a plain value."""
@@ -199,6 +213,44 @@ class Prologue:
         if slot is None:
             slot = self.constants[key] = self._new_slot(x)
         return Host(self, slot, x)
+
+    def own_slot(self, x):
+        """Return the slot of the very object that a stand-in is, where this shows.
+
+        What is computed twice in the same way is two objects in Python: the stand-in that is asked
+        for first has the slot that they share, and what others are is computed once more.
+        """
+        waiting = [x]
+        while waiting:
+            last = waiting[-1]
+            fn, args = last.making or (None, ())
+            first = [y for y in args if is_computed(y) and id(y) not in self.own_slots]
+            if first and not _is_fresh(fn, args):
+                waiting += first
+                continue
+            waiting.pop()
+            if id(last) not in self.own_slots:
+                self.own_slots[id(last)] = last, self._own_slot(last)
+        return self.own_slots[id(x)][1]
+
+    def _own_slot(self, x):
+        """Return the slot of a stand-in's very object, those of its operands being known."""
+        if x.making is None:
+            return x.slot
+        fn, args = x.making
+        shared = own = tuple(map(self.slot_of, args))
+        if not _is_fresh(fn, args):
+            own = tuple(map(self._slot_of_this, args))
+        if own == shared and self.owners.setdefault(x.slot, x) is x:
+            return x.slot
+        return self._step(OP, fn, own, self._call(fn, own))
+
+    def _slot_of_this(self, x):
+        """Return the slot of a very operand."""
+        if is_computed(x) and x.prologue is self:
+            return self.own_slots[id(x)][1]
+        slot = self.slot_of(x)
+        return slot if is_computed(x) or self.slots[slot] is x else self.constant(x).slot
 
     def settle(self, x):
         """Note that guards see to it that `x` is what it is now: nothing is computed of it."""
@@ -263,7 +315,10 @@ class Prologue:
 
     def _fill(self, kind, fn, slots, result):
         """Record a step that fills a new slot; returns what stands for the result."""
-        return STAND_INS.get(type(result), Host)(self, self._step(kind, fn, slots, result), result)
+        return self._stand_in(self._step(kind, fn, slots, result), result)
+
+    def _stand_in(self, slot, value):
+        return STAND_INS.get(type(value), Host)(self, slot, value)
 
     def _step(self, kind, fn, slots, result):
         """Record a step; returns the new slot that it fills."""
@@ -305,6 +360,16 @@ class Prologue:
         if kinds == {str}:
             return step.fn in TOTAL_OF_TEXTS
         return step.fn in _TOTAL and (kinds <= {int, bool} or kinds == {float})
+
+
+_TOLD_APART = frozenset({int, float, complex, str})
+
+_FRESH = frozenset({operator.add, operator.sub, operator.mul, operator.truediv, operator.neg})
+
+
+def _is_fresh(fn, args):
+    """Whether a result is none of its operands, nor found in one."""
+    return fn in _FRESH and all(type(x) in NUMBERS for x in args)
 
 
 def _is_of(step, slots):
@@ -425,6 +490,7 @@ class Computed:
     Attributes:
       prologue: the prologue of its trace.
       slot: its place in the host program, or None if it is none of that one's.
+      making: the function and operands that it was computed of, or None of what is found or late.
       present: its value in this call. (No attribute here may be called what users ask of objects
         to tell them from numbers, such as `value`: it would be read unseen.)
     """
@@ -433,6 +499,7 @@ class Computed:
     prologue: Any
     slot: Any
     present: Any
+    making: Any
 
 
 def is_computed(x):
@@ -447,10 +514,10 @@ class HostValue(Computed):
     plain one. On other threads, and after its trace, it is its value.
     """
 
-    __slots__ = ("__weakref__", "present", "prologue", "slot")
+    __slots__ = ("__weakref__", "making", "present", "prologue", "slot")
 
     def __init__(self, prologue, slot, present):
-        self.prologue, self.slot, self.present = prologue, slot, present
+        self.prologue, self.slot, self.present, self.making = prologue, slot, present, None
 
     # `isinstance` and `match` ask for it.
     __class__ = property(lambda self: type(self.present))  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -85,8 +85,8 @@ class HostArray(Operators, Computed):
 
     __slots__ = (
         "__weakref__", "_as_input", "_demand_layout", "_demands", "_evaluated", "_index", "_lent",
-        "_narrow", "_source", "_take", "_thread", "aval", "closed", "current", "original", "parent",
-        "prologue", "slot", "written",
+        "_narrow", "_source", "_take", "_thread", "aval", "closed", "current", "making", "original",
+        "parent", "prologue", "slot", "written",
     )  # fmt: skip
 
     def __init__(
@@ -109,7 +109,7 @@ class HostArray(Operators, Computed):
         self._narrow = None  # the input that our operations read, if it is of another dtype
         self._lent = []  # of a captured one: weak references to what NumPy was given, and of what
         self._thread = get_ident()
-        self.prologue = self.slot = None
+        self.prologue = self.slot = self.making = None
 
     @classmethod
     def made(cls, present, as_input, demand_bytes):

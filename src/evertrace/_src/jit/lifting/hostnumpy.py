@@ -45,7 +45,7 @@ def _stand_in(recorder, slot, value):
     prologue, name = recorder.prologue, f"numpy.{type(value).__name__}(...)"
 
     def as_input(aval):
-        return recorder.inputs.add(aval, ("slot", slot), name)
+        return recorder.inputs.of_slot(slot, aval, name)
 
     if type(value) is np.ndarray:
         at = Host(prologue, slot, value)

@@ -61,7 +61,7 @@ def kept(prologue) -> Any:
     known = {*prologue.sizes, *prologue.constants.values()}
     made.slots = [x if slot in known else None for slot, x in enumerate(prologue.slots)]
     made.results, made.numpy, made.closed = {}, None, True
-    made.as_input = None
+    made.as_input, made.owners, made.own_slots = None, {}, {}
     return made
 
 

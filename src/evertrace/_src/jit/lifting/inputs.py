@@ -58,6 +58,13 @@ class Inputs:
         self.gathers.append(source)
         return self.root.new_input(aval, name)
 
+    def of_slot(self, slot, aval, name):
+        """Return the input that a slot of the prologue feeds, as an array of a type."""
+        var = self._of_slots.get((slot, aval))
+        if var is None:
+            var = self._of_slots[slot, aval] = self.add(aval, ("slot", slot), name)
+        return var
+
     def host_scalar(self, value, node):
         """Return the host scalar of a node; of an array, what demands can be made of."""
         host = self._hosts.get(node.index)
@@ -101,17 +108,15 @@ class Inputs:
 
         An integer that no such input can hold is demanded: it is what it would be without `jit`.
         """
-        dtype = dtypes.default_dtype(type(host.present))
-        var = self._of_slots.get((host.slot, dtype))
-        if var is None:
-            if type(host.present) is int and host.slot not in self.prologue.late_names:
-                limits = np.iinfo(dtype)
-                if host < int(limits.min) or host > int(limits.max):
-                    return operator.index(host)
-            name = next((node.name for slot, node in self.leaves if slot == host.slot), None)
-            aval = ShapedArray((), dtype, True)
-            var = self._of_slots[host.slot, dtype] = self.add(aval, ("slot", host.slot), name)
-        return var
+        aval = ShapedArray((), dtypes.default_dtype(type(host.present)), True)
+        if (host.slot, aval) in self._of_slots:
+            return self._of_slots[host.slot, aval]
+        if type(host.present) is int and host.slot not in self.prologue.late_names:
+            limits = np.iinfo(aval.dtype)
+            if host < int(limits.min) or host > int(limits.max):
+                return operator.index(host)
+        name = next((node.name for slot, node in self.leaves if slot == host.slot), None)
+        return self.of_slot(host.slot, aval, name)
 
     def demanded(self, tracer):
         """Return the number that an input stands for, from now on a constant, or None."""

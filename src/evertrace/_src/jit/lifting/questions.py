@@ -6,9 +6,9 @@ guarded by value. So a question about two of them becomes a demand of the prolog
 the very objects that a later call finds at their paths. Only what was asked is depended on: a
 counter that is compared with a sentinel is one program for all its values.
 
-Numbers that the call computes are what the prologue computes: one that is computed twice in the
-same way is one object, where plain Python may have made two. A text that no path leads to (a
-literal, a key of a dict) is taken to be the same object at each call.
+Numbers that the call computes are what the prologue computes, and one that is computed twice is
+computed twice where somebody asks (`Prologue.own_slot`). A text that no path leads to (a literal, a
+key of a dict) is taken to be the same object at each call.
 """
 
 import operator
@@ -16,7 +16,7 @@ import sys
 
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking, values
-from evertrace._src.jit.lifting.host import SCALARS, is_host
+from evertrace._src.jit.lifting.host import SCALARS, Host, is_host
 
 _is = operator.is_
 _NANS = ("math", "cmath", "numpy")  # modules that have one; whose module is not loaded has none
@@ -80,7 +80,7 @@ class Questions:
     def at(self, x):
         """Return what stands for the very object that each call has at the place of `x`."""
         if is_host(x):
-            return x
+            return Host(x.prologue, x.prologue.own_slot(x), x.present)
         entry, nodes = self.found.get(id(x), (x, ()))
         hosts = [self.inputs.host_scalar(entry, node) for node in nodes]
         for other in hosts[1:]:  # whichever of the paths it was that led here
