@@ -79,7 +79,7 @@ class Prologue:
 
     __slots__ = (
         "as_input", "closed", "constants", "defers_texts", "late_names", "leaves", "numpy",
-        "owners", "own_slots", "results", "settled", "sizes", "slots", "steps", "thread",
+        "own_slots", "owners", "results", "settled", "sizes", "slots", "steps", "thread",
     )  # fmt: skip
 
     as_input: Callable[["Host"], Any]
