@@ -15,8 +15,15 @@ from evertrace._src.core.factors import pointwise
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.conv import conv_general_dilated_p
 from evertrace._src.ops.dot import dot_general_p
+from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.support import set_module
 from evertrace._src.transforms.staging import close_jaxpr
+
+
+def _name_batch(size, args, dims, *, name):
+    """Examples are in front, so that who asks for the values by name knows where."""
+    return name_p.bind(move_batch_dim(args[0], dims[0], 0, size), name=name), 0
+
 
 name_p: Primitive = Primitive(
     "name",
@@ -25,8 +32,9 @@ name_p: Primitive = Primitive(
     abstract=lambda x, *, name: x,
     host=lambda x, *, name: x,
     linear=JOINTLY,
+    jvp=lambda tangents, primals, out, *, name: tangents[0],  # the name is the value's alone
     transpose=lambda ct, x, *, name: [ct],
-    batch=lambda size, args, dims, *, name: (name_p.bind(args[0], name=name), dims[0]),
+    batch=_name_batch,
     physical=lambda avals, *, name: {"name": name},
 )
 

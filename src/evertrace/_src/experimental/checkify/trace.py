@@ -16,9 +16,7 @@ from evertrace._src.control.call import jit_p
 from evertrace._src.control.checkpoint import remat_p
 from evertrace._src.control.composite import composite_p
 from evertrace._src.control.cond import bind_cond, cond_p
-from evertrace._src.control.custom_jvp import custom_jvp_call_p
-from evertrace._src.control.custom_vjp import custom_vjp_call_p
-from evertrace._src.control.custom_vmap import custom_vmap_call_p
+from evertrace._src.control.custom_results import PADDED
 from evertrace._src.control.loop import split_operands as split_while
 from evertrace._src.control.loop import while_p
 from evertrace._src.control.scan import bind_scan, scan_p
@@ -325,41 +323,7 @@ def _take_error(trace, sites, outs, count):
 # `checkify`, the call has found nothing.
 
 
-def _pad_jvp(params, extra):
-    def jvp(primals, tangents):
-        outs, out_tangents = params["jvp"](primals, tangents)
-        return [*outs, *extra()], [*out_tangents, *[None] * len(extra())]
-
-    return {"jvp": jvp}
-
-
-def _pad_vjp(params, extra):
-    def fwd(*args):
-        outs, residuals = params["fwd"](*args)
-        return [*outs, *extra()], residuals
-
-    def bwd(residuals, cts):
-        return params["bwd"](residuals, cts[: len(cts) - len(extra())])
-
-    return {"fwd": fwd, "bwd": bwd}
-
-
-def _pad_vmap(params, extra):
-    def rule(size, batched, args):
-        outs, out_batched = params["rule"](size, batched, args)
-        return [*outs, *extra()], [*out_batched, *[False] * len(extra())]
-
-    return {"rule": rule}
-
-
-_PAD = {
-    custom_jvp_call_p: _pad_jvp,
-    custom_vjp_call_p: _pad_vjp,
-    custom_vmap_call_p: _pad_vmap,
-}
-
-
-@rules.define(*_PAD)
+@rules.define(*PADDED)
 def _custom(trace, prim, args, params):
     function, found = params["call_jaxpr"], []
 
@@ -371,7 +335,7 @@ def _custom(trace, prim, args, params):
     def no_error():
         return CheckTrace(None, trace.kinds).leaves(found) if found else []
 
-    outs = prim.bind(*args, **params | {"call_jaxpr": checked} | _PAD[prim](params, no_error))
+    outs = prim.bind(*args, **params | {"call_jaxpr": checked} | PADDED[prim](params, no_error))
     n = len(outs) - len(_error_avals(found)) if found else len(outs)
     if found:
         trace.merge_leaves(found, outs[n:])
