@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import evertrace as ev
+from evertrace import monitoring, profiler
 from evertrace._src.jit.lifting import classified
 from evertrace.errors import ImpurityError
 from tests.contract.compare import X, case, refused
@@ -44,6 +45,13 @@ SETTINGS = {
         lambda: len(np.geterr()["divide"]),
         lambda x: np.seterr(divide=x),
         ("ignore", "warn"),
+    ),
+    "evertrace.config": (
+        lambda: ev.config.log_compiles, lambda on: ev.config.update("log_compiles", on),
+        (True, False),
+    ),
+    "evertrace.config, an option of JAX's": (
+        lambda: ev.config.jax_remat3, lambda on: ev.config.update("remat3", on), (True, False),
     ),
     "np.get_printoptions": (
         lambda: np.get_printoptions()["precision"],
@@ -103,7 +111,53 @@ def test_setting_is_changed(jit):
         jit(f)(X)
 
 
+@case(traces=2)
+def test_option_is_the_function_s_own_for_a_while(jit):
+    def f(x):
+        with ev.log_compiles(True):
+            return x * (2 if ev.config.log_compiles else 3)
+
+    f = jit(f)
+    yield f(X), f(X)
+    with ev.log_compiles(True):
+        yield f(X)
+    yield f(X), ev.config.log_compiles
+
+
+def test_option_that_a_function_leaves_set_is_put_back():
+    def f(x):
+        ev.log_compiles(True).__enter__()
+        return x
+
+    text = "config of this thread: the function changes it for the code that follows"
+    with pytest.raises(ImpurityError, match=text):
+        ev.jit(f)(X)
+    assert not ev.config.log_compiles
+
+
+@case(traces=1)
+def test_event_is_recorded_at_each_call(jit):
+    seen = []
+
+    def listen(event, **known):
+        seen.append((event, known)) if event == "/of the test" else None
+
+    def f(x, k):
+        monitoring.record_event("/of the test", k=k)
+        return x
+
+    f = jit(f)
+    monitoring.register_event_listener(listen)
+    try:
+        yield f(X, 1), f(X, 2), seen
+    finally:
+        monitoring.unregister_event_listener(listen)
+
+
 REFUSED = {
+    "evertrace.config.update": lambda: ev.config.update("log_compiles", False),
+    "evertrace.monitoring.clear_event_listeners": lambda: monitoring.clear_event_listeners(),
+    "evertrace.profiler.device_memory_profile": lambda: profiler.device_memory_profile(),
     "gc.collect": gc.collect,
     "sys.getrefcount": lambda: sys.getrefcount(X),
     "sys.getsizeof": lambda: sys.getsizeof([1]),

@@ -409,6 +409,16 @@ def update(name: str, value: Any) -> None:
     return None
 
 
+def overrides() -> dict[str, Any] | None:
+    """Return what is set in this thread: the same object as long as nothing else is."""
+    return _thread.overrides
+
+
+def set_overrides(found: dict[str, Any] | None) -> None:
+    """Set for this thread what `overrides` has returned."""
+    _thread.overrides, _thread.base, _thread.config = found, None, None
+
+
 class override(contextlib.ContextDecorator, InForce):  # it is called like a function
     """Set options in this thread for the duration of a ``with`` block."""
 
@@ -593,7 +603,9 @@ class Options:
 
     __slots__ = ()
 
-    update: Any = staticmethod(update)
+    def update(self, name: str, value: Any) -> None:
+        """Set an option for the whole process: see `update` of this module."""
+        update(name, value)
 
     def config_with_absl(self) -> None:
         """Let absl's `app.run` set options by flags: ``--jax_enable_x64=true``."""

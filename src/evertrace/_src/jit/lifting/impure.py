@@ -27,6 +27,7 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any, NamedTuple
 
+from evertrace._src import config
 from evertrace._src.jit.lifting import classified
 from evertrace._src.jit.lifting import impure_calls as calls
 from evertrace._src.jit.lifting.code import is_library_code, is_library_function
@@ -122,6 +123,13 @@ _PURE_OS = _words(
 )
 _ASKED_OS = "getpid getppid getuid getgid geteuid getegid"
 _LOCALE = "getlocale localeconv format_string currency str atof atoi delocalize localize"
+_READ = "read __getattr__"
+_OPTIONS_SET = "update config_with_absl parse_flags_with_absl complete_absl_config"
+_EVENTS = "record_event record_event_duration_secs record_event_time_span record_scalar"
+_PROFILE = (
+    "start_trace stop_trace start_server stop_server device_memory_profile "
+    "save_device_memory_profile register_subprocess"
+)
 _GENERATOR_STATE = "seed getstate setstate get_state set_state"
 
 
@@ -228,6 +236,12 @@ def _rows_of_settings():
     yield Row("numpy", "", "numpy.", "get_printoptions", calls.given(calls.numpy_printing))
     yield Row("numpy", "", "numpy.", "getbufsize", asked)
     yield Row("numpy", "", "numpy.", "seterr seterrcall setbufsize set_printoptions", system)
+    yield Row("evertrace._src.config", "Options", "evertrace.config.", _OPTIONS_SET, system)
+    yield Row("evertrace._src.config", "Options", "evertrace.config.", _READ, calls.option)
+    yield Row("evertrace.monitoring", "", "evertrace.monitoring.", _EVENTS, calls.effect)
+    listeners = _functions_but(_words(_EVENTS))
+    yield Row("evertrace.monitoring", "", "evertrace.monitoring.", listeners, system)
+    yield Row("evertrace.profiler", "", "evertrace.profiler.", _PROFILE, system)
     # Their results show the frames of jit itself.
     yield Row("inspect", "", "inspect.", "stack trace", system)
     yield Row("traceback", "", "traceback.", "extract_stack format_stack print_stack", system)
@@ -372,6 +386,7 @@ class Patches:
         self.thread = get_ident()
         self.entry = self.outer = self.filters = None
         self.context: Any = None  # of before the trace
+        self.options = self.overrides = None  # of ours, of before the trace
         self.settings = {}  # what was read of them -> what it was
         self.stream_names, self.draws, self.placed = {}, {}, []
 
@@ -381,6 +396,7 @@ class Patches:
         self.stream_names = {id(sys.stdout): "stdout", id(sys.stderr): "stderr"}
         self.filters = warnings.filters
         self.context = contextvars.copy_context()
+        self.options, self.overrides = config.current(), config.overrides()
         if self.outer is None:
             table = _table()
             table.renew()
@@ -410,6 +426,9 @@ class Patches:
 
     def _check_settings(self):
         """Refuse that settings, which the function has looked at, are others than before."""
+        if config.overrides() is not self.overrides:
+            config.set_overrides(self.overrides)
+            calls.complain_of_setting(calls.config_of_this_thread)
         for setting, before in self.settings.items():
             if self.before(setting) != before:
                 calls.complain_of_setting(setting)

@@ -516,6 +516,37 @@ def asked(call):
 _REFUSED = object()
 
 
+def option(call):
+    """Handle a read of an option of ours: each call must find it as it is before this one.
+
+    Variants are kept by those that change what tracing gives.
+    """
+    found = call.run()
+    name = call.args[-1].removeprefix("jax_").removeprefix("evertrace_")
+    before = getattr(call.patches.options, name, found)
+    if name not in config.SEMANTIC_FIELDS and is_plain(before):
+        call.patches.recorder.prologue.expect(_Option(call.real, *call.args), before)
+    return found
+
+
+class _Option:
+    """Reads an option of ours."""
+
+    __slots__ = ("__name__", "_name", "_options", "_read")
+
+    def __init__(self, read, options, name):
+        self._read, self._options, self._name = read, options, name
+        self.__name__ = f"evertrace.config.{name}"
+
+    def __call__(self):
+        return self._read(self._options, self._name)
+
+
+def config_of_this_thread():
+    """Return the options that are set for this thread alone."""
+    return config.overrides()
+
+
 def collector(call):
     """Handle ``gc.isenabled``: a trace turns the collector off for a while."""
     call.patches.depend_on(support.collects)
