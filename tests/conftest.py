@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import evertrace as ev
-from evertrace._src import native, source
+from evertrace._src import extension, source
 from evertrace._src.engines import watch
 from evertrace._src.jit import stores
 from tests.oracle.oracle import VARIABLE, Oracle, find_interpreter
@@ -54,7 +54,7 @@ def oracle():
 @pytest.fixture(scope="session")
 def needs_native():
     """Skip the tests that ask for this where the extension module is missing."""
-    if not native.is_built():
+    if not extension.is_built():
         pytest.skip("needs the extension module")
 
 

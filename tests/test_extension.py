@@ -1,6 +1,7 @@
 """The extension module in C++ where it is not there, not wanted, or insisted on."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,13 +9,14 @@ from pathlib import Path
 import pytest
 
 import evertrace as ev
+from evertrace._src import extension
 
 WITHOUT = """
 import sys, warnings
 sys.modules["evertrace._src._native"] = None  # as if it had not been built
 import evertrace as ev, evertrace.numpy as jnp
-from evertrace._src import config, kernels, native
-assert not native.is_built()
+from evertrace._src import config, extension, kernels
+assert not extension.is_built()
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     {program}
@@ -74,6 +76,27 @@ def test_an_installation_without_it_works_and_says_so_once(environment, said):
     done = run_without(JITTED, **environment)
     assert done.returncode == 0, done.stderr
     assert (done.stdout, done.stderr) == (said, "")
+
+
+def test_one_file_asks_whether_it_is_there():
+    source = Path(ev.__file__).parent
+    asks = re.compile(r"_?native is (not )?None|import _native\b|\bnative and\b")
+    found = {path.name for path in source.rglob("*.py") if asks.search(path.read_text())}
+    assert found == {"extension.py"}
+
+
+@pytest.mark.usefixtures("needs_native")
+def test_what_stands_beside_it_is_chosen_by_name():
+    assert extension.twin(len, "tree_flatten") is extension.native.tree_flatten
+    assert extension.call("has_kernel", "loop", "no such", (), 0) is False
+    with pytest.raises(AttributeError, match="no_such"):
+        extension.twin(None, "no_such")
+
+
+def test_without_it_twins_are_used_and_calls_return_nothing(monkeypatch):
+    monkeypatch.setattr(extension, "native", None)
+    assert extension.twin(len, "tree_flatten") is len
+    assert extension.call("tree_flatten", 1) is None
 
 
 def test_where_it_has_to_be_there_its_absence_is_an_error():

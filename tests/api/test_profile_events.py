@@ -13,7 +13,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, profiler
-from evertrace._src import native
+from evertrace._src import extension, native
 from evertrace._src.profiler import links, spans
 from evertrace.sharding import NamedSharding, PartitionSpec
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.engine
 X = jnp.ones((20, 20))
 COUNT = 50
 needs_native = pytest.mark.skipif(
-    not native.is_built(), reason="without the extension module every call runs Python"
+    not extension.is_built(), reason="without the extension module every call runs Python"
 )
 
 
@@ -94,7 +94,7 @@ def test_all_that_ran_is_within_an_event_of_the_function_that_ran_it(run, tmp_pa
     own = [e for _, e in events if e.name.startswith("$test_profile_events.py:")]
     (frame,) = [e for e in own if e.name.endswith(f" {run.__name__}") and overlap(e, whole)]
     calls = [event for plane, event in events if plane == spans.PLANE]
-    assert len(calls) >= COUNT * native.is_built()
+    assert len(calls) >= COUNT * extension.is_built()
     assert all(overlap(call, frame) for call in calls if overlap(call, whole))
 
 
@@ -104,7 +104,7 @@ def test_a_divided_program_names_its_calls_and_what_each_device_ran(tmp_path):
     started = [event for _, event in events if "Execute" in event.name and "step" in event.name]
     assert len(started) >= COUNT
     assert sum("all-" in event.name for _, event in events) >= 2 * COUNT  # on two devices
-    if native.is_built():
+    if extension.is_built():
         calls = [event for plane, event in events if plane == spans.PLANE]
         assert sum(event.name == "jit(divided_step)" for event in calls) == COUNT
 
@@ -187,7 +187,7 @@ def test_perfetto_reads_the_same_events(tmp_path):
     assert {"whole"} <= {x["name"] for x in shown}
     names = {x["args"]["name"] for x in found if x["name"] == "process_name"}
     assert "/host:CPU" in names
-    if native.is_built():
+    if extension.is_built():
         (place,) = {x["args"]["source"] for x in shown if x["name"] == "jit(step)"}
         assert place.endswith("in train")
 

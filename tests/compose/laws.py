@@ -13,7 +13,7 @@ import numpy as np
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import native
+from evertrace._src import extension
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import subjaxprs
 from evertrace._src.engines.native.engine import compile_jaxpr
@@ -101,7 +101,9 @@ def jit(fun, args, rng, tolerance):
 def tape_agrees(fun, args, want, tolerance):
     """Run a function as a tape of native kernels, if it can be one; returns whether it can."""
     closed = ev.make_jaxpr(lambda *xs: tuple(fun(*xs)))(*args)
-    made = compile_jaxpr(hoist_consts(closed.jaxpr), is_wanted=True) if native.is_built() else None
+    made = (
+        compile_jaxpr(hoist_consts(closed.jaxpr), is_wanted=True) if extension.is_built() else None
+    )
     if made is None or made.tape is None:
         return False
     inputs = [*closed.consts, *[as_array(x) for x in args]]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import evertrace as ev
-from evertrace._src import native
+from evertrace._src import extension
 
 pytestmark = [
     pytest.mark.engine,
@@ -105,7 +105,7 @@ BY_XLA = {("truediv", "complex64"), ("pow", "float32"), ("pow", "float64")}
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operator(name, dtype):
-    if (name, dtype) in BY_XLA and not native.is_built():
+    if (name, dtype) in BY_XLA and not extension.is_built():
         pytest.skip("XLA's special values are other ones")
     fn = OPERATORS[name]
     for other in (*DTYPES, int, float):

@@ -9,7 +9,7 @@ from collections import deque
 import pytest
 
 import evertrace as ev
-from evertrace._src import native
+from evertrace._src import extension
 from tests.contract import interpret
 from tests.contract.families import FAMILIES
 from tests.contract.grammar import EXPRESSIONS, RESULTS, STATEMENTS
@@ -20,9 +20,9 @@ from tests.contract.snapshots import Snapshot
 
 SHARDS, SEEDS_OF_A_SHARD = 40, 50
 # Tapes are compiled in no time. Without them, four of five shards do without XLA, which takes long.
-COMPILED_EVERY = 1 if native.is_built() else 5
+COMPILED_EVERY = 1 if extension.is_built() else 5
 # Of each theme; what the C++ does not change is shown by fewer, `scripts/nightly` runs many more.
-SEEDS_OF_A_THEME = 50 if native.is_built() else 20
+SEEDS_OF_A_THEME = 50 if extension.is_built() else 20
 
 # ------------------------------------------------------------------------------ jit and Python
 

@@ -6,7 +6,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, nn, random
-from evertrace._src import native
+from evertrace._src import extension
 from evertrace._src.errors import out_of_memory
 
 HUGE = 10**15
@@ -107,7 +107,7 @@ def test_what_is_large_only_on_the_way_is_computed(monkeypatch):
     assert float(total) == 2.0**26
 
 
-@pytest.mark.skipif(not native.is_built(), reason="tapes need the extension module")
+@pytest.mark.skipif(not extension.is_built(), reason="tapes need the extension module")
 def test_results_of_a_tape_larger_than_memory():
     # Each is as large as values of a tape may be; all of them no machine can address.
     fun = ev.jit(

@@ -15,13 +15,13 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import random
-from evertrace._src import errors, kernels, native
+from evertrace._src import errors, extension, kernels, native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.numpy import products, reductions, ufuncs
 
 pytestmark = pytest.mark.usefixtures("needs_native")
 
-module = native._native
+module = extension.native
 
 DTYPES = [
     "bool", "int8", "int16", "int32", "uint8", "uint32", "float16", "bfloat16", "float32",

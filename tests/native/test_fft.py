@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import evertrace.numpy as jnp
-from evertrace._src import kernels, native
+from evertrace._src import extension, kernels
 from evertrace._src.ops import fft as ops
 from tests.support.tapes import tape_of
 
@@ -73,10 +73,10 @@ def test_without_numpys_loops_there_is_no_kernel(monkeypatch):
 
 
 def test_only_universal_functions_are_taken():
-    assert not native._native.load_fft(*[(len, 0, 0)] * 5)
-    assert not native._native.load_fft(*[(np.add, 0, 1 << 20)] * 5)
+    assert not extension.native.load_fft(*[(len, 0, 0)] * 5)
+    assert not extension.native.load_fft(*[(np.add, 0, 1 << 20)] * 5)
     with pytest.raises(TypeError, match="five triples"):
-        native._native.load_fft()
+        extension.native.load_fft()
 
 
 Z, F = np.zeros((2, 3), "c8"), np.zeros((2, 3), "f4")
@@ -95,4 +95,4 @@ def test_arrays_that_do_not_fit_are_refused(x, out, options):
     assert kernels.has_fft()
     x, out = map(np.ascontiguousarray, (x, out))
     with pytest.raises(ValueError, match="fft: operands"):
-        native._native.kernel("fft", (x,), (out,), options)
+        extension.native.kernel("fft", (x,), (out,), options)

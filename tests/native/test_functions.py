@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from evertrace._src import kernels, native
+from evertrace._src import extension, kernels
 from tests.support.closeness import assert_same
 
 pytestmark = pytest.mark.usefixtures("needs_native")
@@ -26,11 +26,11 @@ DOUBLES = np.finfo(np.longdouble).nmant >= 63  # elsewhere float64 has no oracle
 @pytest.fixture(params=TARGETS)
 def instructions(request):
     """Run a test with the loops of one set of instructions."""
-    if not native._native.use_loops_for(request.param):
+    if not extension.native.use_loops_for(request.param):
         pytest.skip("the processor lacks these instructions")
     yield request.param
     for best in TARGETS:
-        native._native.use_loops_for(best)
+        extension.native.use_loops_for(best)
 
 
 def loop(name, *operands):

@@ -7,7 +7,7 @@ import pytest
 
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import config, kernels, native
+from evertrace._src import config, extension, kernels
 from evertrace._src.ops.linalg import host
 from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from tests.support.tapes import tape_of
@@ -15,7 +15,7 @@ from tests.support.tapes import tape_of
 pytestmark = pytest.mark.usefixtures("needs_native")
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
-SMALL = getattr(native._native, "SMALL_MATRIX", 0)
+SMALL = getattr(extension.native, "SMALL_MATRIX", 0)
 
 
 def numbers(shape, dtype, seed=0):
@@ -314,10 +314,10 @@ def test_arrays_that_do_not_fit_are_refused(name, ins, outs, options, error):
     assert kernels.has_lapack()
     arrays = [tuple(map(np.ascontiguousarray, xs)) for xs in (ins, outs)]
     with pytest.raises(ValueError, match=error):
-        native._native.kernel(name, *arrays, options)
+        extension.native.kernel(name, *arrays, options)
 
 
 @pytest.mark.parametrize("options", [("x",), [1], (1.5,), (1 << 70,)])
 def test_options_are_integers(options):
     with pytest.raises((TypeError, OverflowError)):
-        native._native.kernel("cholesky", (), (), options)
+        extension.native.kernel("cholesky", (), (), options)

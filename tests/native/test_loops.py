@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from evertrace._src import kernels, native
+from evertrace._src import extension, kernels
 from evertrace._src.ops import bits, compare, convert, elementwise, select
 from tests.support.closeness import assert_same
 
@@ -29,11 +29,11 @@ def dtype_of(name):
 @pytest.fixture(params=TARGETS)
 def instructions(request):
     """Run a test with the loops of one set of instructions."""
-    if not native._native.use_loops_for(request.param):
+    if not extension.native.use_loops_for(request.param):
         pytest.skip("the processor lacks these instructions")
     yield request.param
     for best in TARGETS:
-        native._native.use_loops_for(best)
+        extension.native.use_loops_for(best)
 
 
 def loop(name, operands, out, param=0):
@@ -275,7 +275,7 @@ WRONG = [
 @pytest.mark.parametrize(("arguments", "error"), WRONG)
 def test_wrong_arguments_raise(arguments, error):
     with pytest.raises(error):
-        native._native.loop(*arguments)
+        extension.native.loop(*arguments)
 
 
 NONE = [

@@ -7,13 +7,13 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace._src import errors, native
+from evertrace._src import errors, extension, native
 from evertrace._src.engines.eager import planner
 from evertrace._src.numpy import ufuncs
 
 pytestmark = pytest.mark.usefixtures("needs_native")
 
-module = native._native
+module = extension.native
 rng = np.random.default_rng(0)
 
 NUMBERS = np.array([[3, -1, 7, 0, 5], [2, 2, -8, 4, 1], [0, 9, 6, -3, 2]])

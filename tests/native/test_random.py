@@ -9,7 +9,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import random
-from evertrace._src import config, errors, kernels, native
+from evertrace._src import config, errors, extension, kernels, native
 from evertrace._src.engines.eager import planner
 from evertrace._src.ops import threefry
 from tests.support.closeness import assert_same
@@ -267,13 +267,13 @@ def test_steps_of_draws_are_checked():
             native.set_planner(
                 lambda *_, step=step: ("called", (slots, (step,), ((1, four),), None))
             )
-            out = native._native.Function(lambda x: None)(x)
+            out = extension.native.Function(lambda x: None)(x)
             assert (type(out) is ev.Array) == (step is right)
         for aval in (two, floats.aval, *keys):
             native.set_planner(
                 lambda *_, aval=aval: ("called", (slots, (right,), ((1, aval),), None))
             )
-            out = native._native.Function(lambda x: None)(x)
+            out = extension.native.Function(lambda x: None)(x)
             assert (type(out) is ev.Array) == (aval.size * aval.dtype.itemsize == 16)
     finally:
         native.set_planner(planner)

@@ -13,7 +13,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import errors, random
-from evertrace._src import native
+from evertrace._src import extension
 from evertrace._src.dtypes import kinds
 
 
@@ -89,7 +89,7 @@ def test_dlpack_there_and_back():
 
 
 lends_buffers = pytest.mark.skipif(
-    sys.version_info < (3, 12) and not native.is_built(),
+    sys.version_info < (3, 12) and not extension.is_built(),
     reason="classes in Python lend buffers from Python 3.12 on",
 )
 

@@ -8,7 +8,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import native
+from evertrace._src import extension
 from evertrace._src.pallas.call import pallas_call_p
 from evertrace._src.pallas.gpu.kernel import triton_text
 from evertrace.experimental import kernels as ek
@@ -18,7 +18,7 @@ from tests.pallas.as_text import run_as_text
 
 pytestmark = pytest.mark.engine
 
-REFERENCE = "native" if native.is_built() else "xla"
+REFERENCE = "native" if extension.is_built() else "xla"
 """The engine that runs what the text is compared with, as loops."""
 
 # ------------------------------------------------------------------------ running text

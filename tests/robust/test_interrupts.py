@@ -127,9 +127,10 @@ def test_interrupts_of_the_restoring_itself_wait():
 def handlers(request, monkeypatch):
     """How it is known which handlers there are."""
     if request.param == "asked":
-        monkeypatch.setattr(interrupts, "_watch", None)
+        monkeypatch.setattr(interrupts, "_is_watched", False)
+        monkeypatch.setattr(interrupts, "_changes", interrupts._unknown)
         monkeypatch.setattr(interrupts, "_set_handler", signal.signal)
-    elif interrupts._watch is None:
+    elif not interrupts._is_watched:
         pytest.skip("handlers are watched by the C++")
 
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from evertrace._src import config, native
+from evertrace._src import config, extension
 from evertrace._src.arrays.array import from_host
 from evertrace._src.core import engine
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.engines import eager as backend
 from evertrace._src.transforms.staging import close_jaxpr, stage
 
-ENGINES = ("native", "fused", "xla") if native.is_built() else ("xla",)
+ENGINES = ("native", "fused", "xla") if extension.is_built() else ("xla",)
 """Those that are there and take whole programs."""
 
 if engine.resolver is None:

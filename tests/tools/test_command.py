@@ -97,21 +97,21 @@ def test_info_says_where_the_cache_is(folder, capsys):
 
 
 MISSING = [
-    ("native.extension.is_wanted", False, "not wanted: EVERTRACE_NATIVE=0 is in the environment"),
-    ("native.os.listdir", lambda folder: [], "not built: there was no C++ compiler"),
+    ("extension.is_wanted", False, "not wanted: EVERTRACE_NATIVE=0 is in the environment"),
+    ("extension.os.listdir", lambda folder: [], "not built: there was no C++ compiler"),
     (
-        "native.os.listdir",
+        "extension.os.listdir",
         lambda folder: ["_native.cpython-27-other.so"],
         "built for another Python: there is _native.cpython-27-other.so, and it takes _native.c",
     ),
-    ("native.extension.failure", "no libstdc++", "built, but Python cannot load it: no libstdc++"),
+    ("extension.failure", "no libstdc++", "built, but Python cannot load it: no libstdc++"),
 ]
 
 
 @pytest.mark.usefixtures("needs_native")
 @pytest.mark.parametrize(("name", "value", "said"), MISSING)
 def test_information_says_why_there_is_no_extension_module(monkeypatch, name, value, said):
-    monkeypatch.setattr(environment.native, "_native", None)
+    monkeypatch.setattr(environment.extension, "native", None)
     monkeypatch.setattr(f"evertrace._src.{name}", value)
     rows = rows_of(ev.print_environment_info(True))
     assert rows["native kernels"].startswith(said)

@@ -19,11 +19,11 @@ import typing
 from collections.abc import Callable
 from typing import Any, Literal
 
-from evertrace._src import config_flags
+from evertrace._src import config_flags, extension
 from evertrace._src.config_docs import OPTIONS
 from evertrace._src.doors import door
 from evertrace._src.errors import user_error
-from evertrace._src.extension import native
+from evertrace._src.extension import twin
 from evertrace._src.interrupts import InForce
 from evertrace._src.lazy import LazyModule
 from evertrace._src.support import close_matches, forkable
@@ -327,7 +327,7 @@ class _ThreadState(threading.local):
 
 _process = _from_environment()
 _update_lock = forkable(threading.Lock())
-_thread: Any = _ThreadState() if native is None else native.thread_state
+_thread: Any = twin(_ThreadState(), "thread_state")
 
 
 def current() -> Config:
@@ -370,8 +370,7 @@ def _set_process(options: Config) -> None:
     """Make these the options of the process."""
     global _process
     _process = options
-    if native is not None:
-        native.set_config(options)
+    extension.call("set_config", options)
 
 
 def _let_through(level: str) -> None:
@@ -382,9 +381,8 @@ def _let_through(level: str) -> None:
 if _process.logging_level != "NOTSET":
     _let_through(_process.logging_level)
 
-if native is not None:
-    native.set_config(_process, current)
-    current = native.current_config  # which calls the above where there is something to make
+extension.call("set_config", _process, current)
+current = twin(current, "current_config")  # which calls it where there is something to make
 
 
 def update(name: str, value: Any) -> None:

@@ -1,14 +1,22 @@
-"""The extension module in C++, or None where it was not built or is not wanted.
+"""The one door to the extension module in C++, which may be missing or not wanted.
+
+Whoever has something in Python that stands beside C++ asks `twin` once, where it is defined, for
+the one to be used; what only the C++ needs is `call`ed. So nothing else asks whether the module is
+there, but for what it says to users: `is_built`.
 
 With ``EVERTRACE_NATIVE=0`` in the environment it is ignored: everything then runs by the Python
 code that it stands beside, which says what its parts mean. With ``EVERTRACE_NATIVE=1`` it has to be
 there: why it cannot be loaded is then an error.
 """
 
+import importlib.machinery
 import os
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 native: Any = None
+"""The module, or None. Kernels, which have no twins, are called by it (`kernels`)."""
 
 _wanted = os.environ.get("EVERTRACE_NATIVE")
 
@@ -27,3 +35,38 @@ if is_wanted:
             raise
     else:
         native = _native
+
+
+def is_built() -> bool:
+    """Whether the extension module is there."""
+    return native is not None
+
+
+def twin(python: T, name: str = "") -> T:
+    """Return what the extension module has under a name, or its twin in Python without the module.
+
+    As a decorator it takes the name of the function or class. One whose body is a docstring does
+    nothing without the module.
+    """
+    return python if native is None else getattr(native, name or getattr(python, "__name__", ""))
+
+
+def call(name: str, *args: Any) -> Any:
+    """Return what a function or class of the module returns, or None without the module."""
+    return None if native is None else getattr(native, name)(*args)
+
+
+def why_missing() -> str:
+    """Return why the extension module is not there, or "" where it is."""
+    if is_built():
+        return ""
+    if not is_wanted:
+        return "not wanted: EVERTRACE_NATIVE=0 is in the environment"
+    folder = os.path.dirname(__file__)
+    found = sorted(name for name in os.listdir(folder) if name.startswith("_native."))
+    wanted = [f"_native{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
+    if not found:
+        return "not built: there was no C++ compiler at the installation, or the sources were moved"
+    if not set(found) & set(wanted):
+        return f"built for another Python: there is {', '.join(found)}, and it takes {wanted[0]}"
+    return f"built, but Python cannot load it: {failure}"

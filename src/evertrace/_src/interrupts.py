@@ -15,8 +15,8 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from evertrace._src import support
-from evertrace._src.extension import native
+from evertrace._src import extension, support
+from evertrace._src.extension import twin
 
 _SIGNALS: tuple[int, ...] = tuple(sorted(_signal.valid_signals()))
 _get_ident = threading.get_ident
@@ -55,24 +55,27 @@ class _InForce:
 if TYPE_CHECKING:
     InForce = _InForce
 else:
-    InForce = _InForce if native is None else native.InForce
+    InForce = twin(_InForce, "InForce")
 
-if native is not None:
-    support.uncollected = functools.partial(native.Uncollected, support._pausing)
+if extension.is_built():
+    support.uncollected = functools.partial(extension.native.Uncollected, support._pausing)
 
 uncollected: Any = support.uncollected
 """What `support.uncollected` is, without its gaps; imports, below this, have it from there."""
 
 
-_watch: Any = native if native is not None and native.watch_handlers(_signal.signal) else None
-_set_handler = _signal.signal if _watch is None else _watch.set_handler  # ours are not counted
+_is_watched: bool = extension.call("watch_handlers", _signal.signal) or False
+_set_handler = twin(_signal.signal, "set_handler") if _is_watched else _signal.signal  # not counted
 _known: tuple[int, dict[int, Any]] = -1, {}
 """The handlers in Python by signal, and how often handlers had been set by others until then."""
 
 
-def _changes() -> int:
-    """Return how often handlers were set by others; where nobody knows, none is equal to it."""
-    return -2 if _watch is None else _watch.handler_changes()
+def _unknown() -> int:
+    return -2
+
+
+_changes = twin(_unknown, "handler_changes") if _is_watched else _unknown
+"""Return how often handlers were set by others; where nobody knows, none is equal to it."""
 
 
 def _handlers() -> dict[int, Any]:
@@ -82,7 +85,7 @@ def _handlers() -> dict[int, Any]:
     if changes != _known[0]:
         found = map(_signal.getsignal, _SIGNALS)
         now = {s: h for s, h in zip(_SIGNALS, found, strict=True) if callable(h)}
-        if _watch is None:
+        if not _is_watched:
             return now
         _known = changes, now
     return _known[1]
@@ -148,8 +151,7 @@ class held:
         _known = self._changes, self._handlers
 
 
-if native is not None:
-    native.set_held(held)  # for the changes of a call that Python writes
+extension.call("set_held", held)  # for the changes of a call that Python writes
 
 
 class let_through:

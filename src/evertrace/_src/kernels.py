@@ -1,7 +1,7 @@
 """Kernels in C++, called on NumPy arrays; see `src/native/kernels`.
 
 They are in the extension module, which may be missing: each caller has another way, in NumPy or in
-XLA, and asks `use`, `reduces` or `native.is_built` which to take.
+XLA, and asks `use`, `reduces` or `extension.is_built` which to take.
 """
 
 import functools
@@ -49,9 +49,9 @@ def use(shape: tuple[int, ...], *dtypes: np.dtype, known: frozenset[str] = DTYPE
         return False
     if any([_name(dtype) not in known for dtype in dtypes]):
         return False
-    if _native is None and np.prod(shape) >= _MISSED_FROM:
+    if not extension.is_built() and np.prod(shape) >= _MISSED_FROM:
         native.warn_missing()
-    return _native is not None
+    return extension.is_built()
 
 
 def xla_handlers() -> dict[str, Any]:
@@ -59,10 +59,9 @@ def xla_handlers() -> dict[str, Any]:
     return _native.xla_handlers()
 
 
+@extension.twin
 def release_memory() -> None:
     """Give working memory that kernels keep for their next call back to the system."""
-    if _native is not None:
-        _native.release_memory()
 
 
 def loop(primitive: str, operands: list[np.ndarray], out: np.ndarray, param: int) -> bool:
@@ -139,7 +138,7 @@ def has_lapack() -> bool:
     """Whether kernels can call LAPACK; loads SciPy, whose routines they are."""
     names = "cython_lapack", "cython_blas"
     modules = [importlib.import_module(f"scipy.linalg.{name}") for name in names]
-    return _native is not None and _native.load_lapack(*[m.__pyx_capi__ for m in modules])
+    return bool(extension.call("load_lapack", *[m.__pyx_capi__ for m in modules]))
 
 
 _FFT_STEPS = {
@@ -164,7 +163,7 @@ def has_fft() -> bool:
     signatures = {"(n),()->(m)", "(m),()->(n)"}
     if not all(isinstance(f, np.ufunc) and f.signature in signatures for f, *_ in steps):
         return False
-    return _native is not None and _native.load_fft(*steps)
+    return bool(extension.call("load_fft", *steps))
 
 
 def copy(x: np.ndarray, out: np.ndarray) -> None:
@@ -187,7 +186,7 @@ def reduce(primitive: str, x: np.ndarray, axes: tuple[int, ...], dtype: np.dtype
 
 def reduces(x: np.ndarray) -> bool:
     """Whether to reduce an array by a kernel: if it is large enough, dense, of a known dtype."""
-    if x.size < _REDUCE_FROM or _native is None or not config.current().native_kernels:
+    if x.size < _REDUCE_FROM or not extension.is_built() or not config.current().native_kernels:
         return False
     return x.flags.forc and _name(x.dtype) in DTYPES
 

@@ -1,22 +1,20 @@
 """What is in C++ of arrays and eager functions: the bases of classes, and plans of functions.
 
 They are in an extension module that an installation without a compiler does not have, and that
-``EVERTRACE_NATIVE=0`` in the environment leaves alone. Without it the bases are those below, and
-functions are called as they are. `kernels` has what is called on NumPy arrays.
+``EVERTRACE_NATIVE=0`` in the environment leaves alone (`extension`). Without it the bases are those
+below, and functions are called as they are. `kernels` has what is called on NumPy arrays.
 """
 
 import atexit
 import functools
-import importlib.machinery
 import os
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from evertrace._src import config, doors, errors, extension
+from evertrace._src.extension import twin
 from evertrace._src.support import set_module
-
-_native: Any = extension.native
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,12 +23,13 @@ _planned: dict[Any, bool] = {}  # functions of `planned`, and whether Python num
 _is_missing_said = False
 
 
+@twin
 def parkable(function: F) -> F:
     """Return a function for libraries that call it from C++ of theirs.
 
     Where the interpreter ends meanwhile, the calling thread sleeps for ever and does not unwind.
     """
-    return function if _native is None else _native.parkable(function)
+    return function
 
 
 at_end: list[Callable[[], None]] = []
@@ -42,39 +41,22 @@ def _end() -> None:
         function()
 
 
-if _native is None:  # here, so that whatever is registered later comes before it
+if not extension.is_built():  # here, so that whatever is registered later comes before it
     atexit.register(_end)
 
 
-if _native is not None and hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_native.drain_queue)  # a child has no thread that goes on with it
+@twin
+def drain_queue() -> None:
+    """Wait until what is queued has been computed."""
 
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=drain_queue)  # a child has no thread that goes on with it
+
+
+@twin
 def refuse_programs(refuse: Callable[[], None]) -> None:
     """Have a function called, which raises, in the place of each program of XLA's from now on."""
-    if _native is not None:
-        _native.refuse_programs(refuse)
-
-
-def is_built() -> bool:
-    """Whether the extension module is there."""
-    return _native is not None
-
-
-def why_missing() -> str:
-    """Return why the extension module is not there, or "" where it is."""
-    if is_built():
-        return ""
-    if not extension.is_wanted:
-        return "not wanted: EVERTRACE_NATIVE=0 is in the environment"
-    folder = os.path.dirname(__file__)
-    found = sorted(name for name in os.listdir(folder) if name.startswith("_native."))
-    wanted = [f"_native{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
-    if not found:
-        return "not built: there was no C++ compiler at the installation, or the sources were moved"
-    if not set(found) & set(wanted):
-        return f"built for another Python: there is {', '.join(found)}, and it takes {wanted[0]}"
-    return f"built, but Python cannot load it: {extension.failure}"
 
 
 class _AvalFields:
@@ -128,25 +110,25 @@ class _Place:
 if TYPE_CHECKING:
     AvalBase = _AvalFields
 else:
-    AvalBase = _AvalFields if _native is None else _native.AvalBase
+    AvalBase = twin(_AvalFields, "AvalBase")
 """Base of `ShapedArray`."""
 
-ArrayBase: Any = _ArrayFields if _native is None else _native.ArrayBase
+ArrayBase: Any = twin(_ArrayFields, "ArrayBase")
 """Base of `Array`."""
 
-IndexHelperBase: Any = _Indexed if _native is None else _native.IndexHelperBase
+IndexHelperBase: Any = twin(_Indexed, "IndexHelperBase")
 """Base of the class of ``x.at``."""
 
-IndexRefBase: Any = _Place if _native is None else _native.IndexRefBase
+IndexRefBase: Any = twin(_Place, "IndexRefBase")
 """Base of the class of ``x.at[index]``."""
 
 
+@twin
 def set_aval_class(cls: type) -> None:
     """Say that `cls`, made over `AvalBase`, returns the one aval of three facts."""
-    if _native is not None:
-        _native.set_aval_class(cls)
 
 
+@twin
 def set_array_class(cls: type, operators: type) -> None:
     """Say that `cls` is the class of arrays.
 
@@ -154,28 +136,30 @@ def set_array_class(cls: type, operators: type) -> None:
       cls: a class over `ArrayBase` that adds no fields.
       operators: the class whose methods are its operators where they are not done in C++.
     """
-    if _native is not None:
-        _native.set_array_class(cls, operators)
 
 
+@twin
 def waiting(leaves: list[Any]) -> list[Any]:
     """Return the arrays among leaves whose contents are not here: they may still be computed."""
-    if _native is not None:
-        return _native.waiting(leaves)
     return [x for x in leaves if isinstance(x, _ArrayFields) and not x._on_host]
 
 
+@twin
 def settle(array: Any) -> None:
     """Wait until the queue has computed the contents of an array, if it does; raises its error."""
-    if _native is not None:
-        _native.settle(array)
 
 
+@twin
 def set_at_classes(helper: type, place: type) -> None:
     """Say which classes ``x.at`` and ``x.at[index]`` are of."""
     _Indexed.place_class = place
-    if _native is not None:
-        _native.set_at_classes(helper, place)
+
+
+def _as_it_is(function: Any, by_type: bool = False, update: Any = None) -> Any:
+    return function
+
+
+_function: Any = twin(_as_it_is, "Function")
 
 
 def planned(*, by_type: bool) -> Callable[[F], F]:
@@ -192,10 +176,9 @@ def planned(*, by_type: bool) -> Callable[[F], F]:
 
     def decorate(function: Any) -> Any:
         within = doors.door(function)
-        if _native is None:
-            return within
-        made = functools.update_wrapper(_native.Function(within, by_type), function)
-        _planned[made] = by_type
+        made = _function(within, by_type)
+        if made is not within:
+            _planned[functools.update_wrapper(made, function)] = by_type
         return made
 
     return decorate
@@ -250,29 +233,26 @@ def updating(operation: str) -> Callable[[F], F]:
 
     def decorate(function: Any) -> Any:
         within = doors.door(function)
-        if _native is None:
-            return within
-        made = _native.Function(within, update=operation)
-        return functools.update_wrapper(made, function)
+        made = _function(within, update=operation)
+        return made if made is within else functools.update_wrapper(made, function)
 
     return decorate
 
 
+@twin
 def set_operators(functions: dict[str, Any]) -> None:
     """Name the functions that operators call, by the names of their methods."""
-    if _native is not None:
-        _native.set_operators(functions)
 
 
+@twin
 def set_planner(planner: Callable[..., Any]) -> None:
     """Name what describes the functions of `planned`."""
-    if _native is not None:
-        _native.set_planner(planner)
 
 
+@twin
 def set_recording(flag: bool) -> bool:
     """Say whether functions of `planned` are done in Python in this thread; returns what it was."""
-    return False if _native is None else _native.set_recording(flag)
+    return False
 
 
 def warn_missing() -> None:
@@ -292,19 +272,19 @@ def warn_missing() -> None:
     )
 
 
+@twin
 def begin_spans(hidden: str) -> None:
     """Note calls that run no Python from now on, for a profile.
 
     Args:
       hidden: prefix of the names of files whose frames are not the user's.
     """
-    if _native is not None:
-        _native.begin_spans(hidden)
 
 
+@twin
 def end_spans() -> list[tuple[Any, ...]]:
     """Stop that; returns ``(what ran, the code that called, its line, thread, begin, end)`` each.
 
     Times are those of `time.monotonic_ns`. Without the extension module all calls run Python.
     """
-    return [] if _native is None else _native.end_spans()
+    return []

@@ -14,7 +14,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import native
+from evertrace._src import extension
 from evertrace._src.engines import choice, runtime
 from evertrace._src.engines.protocol import Request
 from evertrace._src.engines.xla import compat
@@ -56,7 +56,7 @@ def test_benchmark_programs_lower_for_gpus_without_kernels_of_the_host(programs)
     assert refused == DECOMPOSITIONS
 
 
-@pytest.mark.skipif(not native.is_built(), reason="there are no tapes without the C++")
+@pytest.mark.skipif(not extension.is_built(), reason="there are no tapes without the C++")
 def test_no_tape_where_programs_run_on_an_accelerator(monkeypatch):
     monkeypatch.setattr(runtime, "computes_on_cpu", lambda: False)
     jaxpr = hoist_consts(ev.make_jaxpr(lambda x: x + 1)(1.0).jaxpr)

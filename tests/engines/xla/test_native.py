@@ -13,7 +13,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import config, kernels, native
+from evertrace._src import config, extension, kernels
 from evertrace._src.engines.xla.lower import lower_jaxpr
 from tests.laws.test_engines import calls_of
 from tests.specs import cumulative, search, sort
@@ -273,15 +273,15 @@ MISALIGNED = np.arange(33, dtype=np.uint8)[1:].view(np.float64)
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda: native._native.kernel("sort", (np.zeros(3),), (), (1,)), ValueError),
-        (lambda: native._native.kernel("sort", (np.zeros(3, "O"),), (), (1,)), TypeError),
-        (lambda: native._native.kernel("sort", (np.zeros(3, ">f4"),), (), (1,)), TypeError),
-        (lambda: native._native.kernel("sort", (MISALIGNED,), (), (1,)), TypeError),
-        (lambda: native._native.kernel("sort", (3.0,), (), (1,)), TypeError),
-        (lambda: native._native.kernel("sort", [np.zeros(3)], (), (1,)), TypeError),
-        (lambda: native._native.kernel("sort", None, (), (1,)), TypeError),
-        (lambda: native._native.kernel("sort", (), (), (1,)), ValueError),
-        (lambda: native._native.kernel("top_k", (np.zeros(9)[::3],), (), ()), TypeError),
+        (lambda: extension.native.kernel("sort", (np.zeros(3),), (), (1,)), ValueError),
+        (lambda: extension.native.kernel("sort", (np.zeros(3, "O"),), (), (1,)), TypeError),
+        (lambda: extension.native.kernel("sort", (np.zeros(3, ">f4"),), (), (1,)), TypeError),
+        (lambda: extension.native.kernel("sort", (MISALIGNED,), (), (1,)), TypeError),
+        (lambda: extension.native.kernel("sort", (3.0,), (), (1,)), TypeError),
+        (lambda: extension.native.kernel("sort", [np.zeros(3)], (), (1,)), TypeError),
+        (lambda: extension.native.kernel("sort", None, (), (1,)), TypeError),
+        (lambda: extension.native.kernel("sort", (), (), (1,)), ValueError),
+        (lambda: extension.native.kernel("top_k", (np.zeros(9)[::3],), (), ()), TypeError),
     ],
 )
 def test_wrong_arguments_are_refused(call, error):
@@ -294,7 +294,7 @@ def test_results_are_written_to_writable_memory_only():
     frozen = np.zeros(3)
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="the result is read-only"):
-        native._native.kernel("sort", (np.zeros(3),), (frozen,), (1,))
+        extension.native.kernel("sort", (np.zeros(3),), (frozen,), (1,))
 
 
 @built

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from evertrace._src import config, native, tree
+from evertrace._src import config, extension, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.engines import runtime
 from evertrace._src.lazy import LazyModule
@@ -134,13 +134,13 @@ def _version(package, otherwise):
 
 
 def _native_kernels():
-    if native.is_built() and not config.current().native_kernels:
+    if extension.is_built() and not config.current().native_kernels:
         return "built, not used: the option native_kernels is off"
-    return native.why_missing() or "built"
+    return extension.why_missing() or "built"
 
 
 def _fused_loops():
-    if not native.is_built():
+    if not extension.is_built():
         return "not there: they need the native kernels"
     found = _version("llvmlite", "loops are not compiled together")
     return found if found.startswith("not") else f"by llvmlite {found}"

@@ -12,10 +12,10 @@ import sys
 import threading
 from typing import Any
 
-from evertrace._src import doors, errors
+from evertrace._src import doors, errors, extension
 from evertrace._src.core import engine
 from evertrace._src.core.operators import Operators
-from evertrace._src.extension import native
+from evertrace._src.extension import twin
 from evertrace._src.interrupts import InForce
 
 
@@ -99,10 +99,8 @@ class _State(threading.local):
 
 
 def _thread_state() -> Any:
-    if native is None:
-        return _State()
-    native.set_eval_trace(EVAL)
-    return native.thread_state
+    extension.call("set_eval_trace", EVAL)
+    return twin(_State(), "thread_state")
 
 
 state: Any = _thread_state()

@@ -3,7 +3,7 @@
 import functools
 from typing import NamedTuple
 
-from evertrace._src import config, errors, native
+from evertrace._src import config, errors, extension, native
 from evertrace._src.engines import runtime
 from evertrace._src.engines.protocol import Engine, Offer, Request, Runner
 
@@ -84,7 +84,7 @@ def _taken(jaxpr, request, name, why):
 
 def _native_offer(jaxpr, request) -> Offer:
     """Ask for a tape where tapes can be."""
-    if not native.is_built():
+    if not extension.is_built():
         native.warn_missing()
         return Offer(None, "the C++ extension module is not there")
     if not config.current().native_kernels:

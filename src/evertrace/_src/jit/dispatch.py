@@ -10,12 +10,12 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evertrace._src import config, errors, tree
+from evertrace._src import config, errors, extension, tree
 from evertrace._src.control.kept import kept_call
 from evertrace._src.core.formats import Format, sharding_of
 from evertrace._src.core.placement import device_of
 from evertrace._src.engines import runtime
-from evertrace._src.extension import native
+from evertrace._src.extension import twin
 from evertrace._src.jit.contract import ContractCalls
 from evertrace._src.jit.lifting.recorder import active, next_serial
 from evertrace._src.jit.lifting.values import OWN
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
         def _share(self, fun: Any, entries: Any) -> None: ...
 
 else:
-    _JitBase = object if native is None else native.JitBase
+    _JitBase = twin(object, "JitBase")
 
 
 @set_module("evertrace")
@@ -280,8 +280,7 @@ def _entry(jitted, args, names):
     return None if found is None else (*found, held)
 
 
-if native is not None:
-    native.set_jit_class(JitFunction, _entry, shorten)
+extension.call("set_jit_class", JitFunction, _entry, shorten)
 
 
 def _signature_text(fun):
@@ -375,6 +374,5 @@ def _make_kind(
         open_axes,
     )
     signature = Signature(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
-    if native is None or strict or not signature.all_traced:
-        return signature, options, None
-    return signature, options, native.Entries()
+    is_quick = not strict and signature.all_traced
+    return signature, options, extension.call("Entries") if is_quick else None

@@ -6,7 +6,7 @@ import types
 import weakref
 from typing import Any, NamedTuple
 
-from evertrace._src.extension import native
+from evertrace._src.extension import twin
 from evertrace._src.jit.lifting.code import code_of, is_library_function
 from evertrace._src.jit.opening import Openings
 from evertrace._src.jit.refused import Refusals
@@ -31,7 +31,7 @@ class _Counts:
     __slots__ = ("hits", "misses")
 
 
-_CountsBase: Any = _Counts if native is None else native.Counts
+_CountsBase: Any = twin(_Counts, "Counts")
 
 
 class Variants(_CountsBase):

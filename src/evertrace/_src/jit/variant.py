@@ -17,7 +17,7 @@ from evertrace._src.control.call import jit_p
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.engines.inputs import as_input
-from evertrace._src.extension import native
+from evertrace._src.extension import twin
 from evertrace._src.jit import compiled
 from evertrace._src.jit.lifting import callbacks, pending
 from evertrace._src.jit.lifting.recipes import Kitchen, Out
@@ -68,7 +68,7 @@ class _Counts:
     __slots__ = ("hits", "used")
 
 
-_VariantBase: Any = _Counts if native is None else native.VariantBase
+_VariantBase: Any = twin(_Counts, "VariantBase")
 
 
 class Variant(_VariantBase):
@@ -116,7 +116,7 @@ class Variant(_VariantBase):
         self.opening = None
         self.hits = self.used = 0
         self.careful = self._draws_with_care()
-        if native is not None and not self.careful:
+        if self.guards.compiled is not None and not self.careful:
             self.compile_match(self.guards.compiled, self.host.compiled, tuple(self.leaves))
 
     def compiled_run(self):

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import config, errors, kernels, native
+from evertrace._src import config, errors, extension, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import batched
 from evertrace._src.core.primitive import Primitive
@@ -107,7 +107,7 @@ def _transforms():
 
 def has_kernel(size):
     """Whether a kernel transforms so many elements: not those that threads would share."""
-    return 0 < size < _MANY and native.is_built() and kernels.has_fft()
+    return 0 < size < _MANY and extension.is_built() and kernels.has_fft()
 
 
 def _fft_host(x, *, fft_type, fft_lengths):

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from evertrace._src.errors import user_error
-from evertrace._src.extension import native
+from evertrace._src.extension import twin
 from evertrace._src.tree.keys import KeyPath, keystr
 from evertrace._src.tree.registry import KINDS, NAMED_TUPLE, find_kind, is_named_tuple
 
@@ -185,7 +185,7 @@ def _subtrees_in_python(spec: Spec, tree: Any) -> list[Any] | None:
     return out
 
 
-_subtrees = _subtrees_in_python if native is None else native.tree_match
+_subtrees = twin(_subtrees_in_python, "tree_match")
 
 
 def subtrees_at_leaves(spec: Spec, tree: Any) -> list[Any] | None:

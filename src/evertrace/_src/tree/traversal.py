@@ -7,7 +7,7 @@ that does.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from evertrace._src.extension import native
+from evertrace._src.extension import twin
 from evertrace._src.support import set_module
 from evertrace._src.tree.keys import KeyPath
 from evertrace._src.tree.registry import KINDS, find_kind
@@ -174,12 +174,10 @@ def _flatten_with_path_in_python(
     return pairs, LEAF if spec is None else PyTreeDef(spec, len(pairs))
 
 
-_flatten_with_path = (
-    _flatten_with_path_in_python if native is None else native.tree_flatten_with_path
-)
-_flatten = _flatten_in_python if native is None else native.tree_flatten
-_leaves = _leaves_in_python if native is None else native.tree_leaves
-_structure = _structure_in_python if native is None else native.tree_structure
+_flatten_with_path = twin(_flatten_with_path_in_python, "tree_flatten_with_path")
+_flatten = twin(_flatten_in_python, "tree_flatten")
+_leaves = twin(_leaves_in_python, "tree_leaves")
+_structure = twin(_structure_in_python, "tree_structure")
 
 
 def _walk(tree: object, out: list[Any], is_leaf: IsLeaf | None) -> Spec:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from evertrace._src import markup
+from evertrace._src import extension, markup
 from evertrace._src.errors import user_error
-from evertrace._src.extension import native
+from evertrace._src.extension import twin
 from evertrace._src.support import set_module
 from evertrace._src.tree import keys
 from evertrace._src.tree import spec as specs
@@ -54,7 +54,7 @@ class _Structure:
 if TYPE_CHECKING:
     _StructureBase = _Structure
 else:
-    _StructureBase = _Structure if native is None else native.TreeDefBase
+    _StructureBase = twin(_Structure, "TreeDefBase")
 
 
 @set_module("evertrace.tree_util")
@@ -181,7 +181,7 @@ def _build_in_python(treedef: Any, leaves: Iterable[Any]) -> Any:
     return specs.build(treedef.spec, iter(leaves))
 
 
-build = _build_in_python if native is None else native.tree_unflatten
+build = twin(_build_in_python, "tree_unflatten")
 """Return the tree of a treedef and its leaves; `PyTreeDef.unflatten` without its own errors."""
 
 
@@ -240,22 +240,22 @@ def _unhashable(spec: Spec, error: TypeError) -> TypeError:
     return error
 
 
-if native is not None:
-    native.set_tree(
-        KINDS,
-        PyTreeDef,
-        LEAF,
-        (bad_keys, specs.bad_verdict, specs.incomparable, _wrong_count, _incomparable, _unhashable),
-        (
-            keys.FIRST_PLACES,
-            keys.sequence_keys,
-            keys.WORDS,
-            keys.dict_key,
-            keys.FIELDS,
-            keys.field_key,
-            NAMED_TUPLE.flatten_with_keys,
-        ),
-    )
+extension.call(
+    "set_tree",
+    KINDS,
+    PyTreeDef,
+    LEAF,
+    (bad_keys, specs.bad_verdict, specs.incomparable, _wrong_count, _incomparable, _unhashable),
+    (
+        keys.FIRST_PLACES,
+        keys.sequence_keys,
+        keys.WORDS,
+        keys.dict_key,
+        keys.FIELDS,
+        keys.field_key,
+        NAMED_TUPLE.flatten_with_keys,
+    ),
+)
 
 
 # --- parts of treedefs --------------------------------------------------------------------------

@@ -6,7 +6,7 @@ instructions, from a few elements on, and elsewhere where several threads share 
 
 import numpy as np
 
-from evertrace._src import config, dtypes, kernels, native
+from evertrace._src import config, dtypes, extension, kernels
 from evertrace._src.ops import bits, convert, elementwise, select, special
 
 _FEW, _MANY = 1 << 10, 1 << 16
@@ -49,7 +49,7 @@ def run(prim, operands, aval, params):
         return None
     if size < _MANY and prim not in _SLOW_IN_NUMPY and operands[-1].dtype not in _NARROW:
         return None
-    if not native.is_built() or not config.current().native_kernels:
+    if not extension.is_built() or not config.current().native_kernels:
         return None
     if aval.dtype not in _KNOWN or not all(map(_is_readable, operands)):
         return None

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src.extension import native
+from evertrace._src.extension import twin
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
@@ -64,9 +64,7 @@ register_custom_call_target = xla_client.register_custom_call_target
 # somebody who holds the GIL. In C, as an interrupt that came in a function in Python would be lost.
 collect_garbage = _jax.collect_garbage
 gc.callbacks.append(
-    native.without_arguments(collect_garbage)
-    if native is not None
-    else lambda phase, info: collect_garbage()
+    twin(lambda call: lambda phase, info: call(), "without_arguments")(collect_garbage)
 )
 
 # GSPMDSharding is implemented wholly in C++ and serves any number of devices; the other sharding

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from evertrace._src import native
+from evertrace._src import extension, native
 
 _PATIENCE = 5.0  # seconds for callbacks that run
 
@@ -31,7 +31,7 @@ def prepare() -> None:
 
 def parkable(callback: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function that XLA calls, so that it does not come back to XLA in the end."""
-    if native.is_built():
+    if extension.is_built():
         return native.parkable(callback)
 
     @functools.wraps(callback)

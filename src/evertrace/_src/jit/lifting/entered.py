@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.extension import native
+from evertrace._src.extension import twin
 from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.hooks import left_alone
 from evertrace._src.jit.lifting.parts import own_dict, position_of
@@ -114,7 +114,7 @@ def slot_descriptors(cls):
     return found
 
 
-OUR_BASES: tuple[Any, ...] = () if native is None else (native.JitBase,)
+OUR_BASES: tuple[Any, ...] = tuple({twin(object, "JitBase")} - {object})
 """Types of ours in C whose structs hold only what the attributes say as well."""
 
 

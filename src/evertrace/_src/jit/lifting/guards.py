@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evertrace._src import extension
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
-from evertrace._src.extension import native
 from evertrace._src.jit.lifting.code import code_of, defaults_of, kwdefaults_of
 from evertrace._src.jit.lifting.parts import layout, own_dict, parts_of
 from evertrace._src.jit.lifting.values import (
@@ -513,14 +513,15 @@ class Guards:
         walk.reverse()
         self._walk = [(i, p, step, key, c, w) for i, p, _, key, _, w, step, c in walk]
         self._empty = [None] * len(self.nodes)
-        self.compiled = native and native.Guards(walk, same, self.distinct, len(self.nodes))
+        self.compiled = extension.call("Guards", walk, same, self.distinct, len(self.nodes))
 
     def match(self, roots):
         """Return the values of the nodes that are used, for a call's roots, or None.
 
         None stands for a call that is another variant's.
         """
-        return self.match_in_python(roots) if native is None else self.compiled.match(roots)
+        compiled = self.compiled
+        return self.match_in_python(roots) if compiled is None else compiled.match(roots)
 
     def match_in_python(self, roots):
         """Do what `match` does, and say what it means."""
@@ -589,5 +590,4 @@ class Guards:
         return found
 
 
-if native is not None:
-    native.set_guard_types(Tracer, np.ndarray, Weak, ABSENT)
+extension.call("set_guard_types", Tracer, np.ndarray, Weak, ABSENT)

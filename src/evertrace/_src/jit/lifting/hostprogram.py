@@ -15,8 +15,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from evertrace._src import errors
-from evertrace._src.extension import native
+from evertrace._src import errors, extension
 from evertrace._src.jit.lifting import drawn
 
 OP, DEMAND, RAISES, LATE = "op", "demand", "raises", "late"
@@ -123,7 +122,8 @@ class HostProgram:
         self._late_steps = [s for s in steps if s.out in self.late_names]
         self._late_may_stop = any(map(drawn.may_stop, self._late_steps))
         self.may_differ = any(map(drawn.may_differ, self._late_steps))
-        self.compiled = native and native.HostProgram(template, leaves, list(map(_for_native, now)))
+        steps_in_c = list(map(_for_native, now))
+        self.compiled = extension.call("HostProgram", template, leaves, steps_in_c)
 
     def run(self, leaf_values):
         """Return the slots for these leaves, or None where a call would go another way.
@@ -131,7 +131,8 @@ class HostProgram:
         Args:
           leaf_values: values of the types that the trace saw, in the order of `leaves`.
         """
-        return self.run_in_python(leaf_values) if native is None else self.compiled.run(leaf_values)
+        compiled = self.compiled
+        return self.run_in_python(leaf_values) if compiled is None else compiled.run(leaf_values)
 
     def run_in_python(self, leaf_values):
         """Do what `run` does, and say what it means."""
@@ -336,5 +337,4 @@ def _function_name(fn):
     return "bool" if fn is operator.truth else name
 
 
-if native is not None:
-    native.set_value_of(value_of)
+extension.call("set_value_of", value_of)

@@ -12,7 +12,7 @@ import importlib
 
 import numpy as np
 
-from evertrace._src import config, kernels, native
+from evertrace._src import config, extension, kernels
 from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from evertrace._src.ops.linalg.matrices import real_dtype
 
@@ -43,7 +43,7 @@ _LARGEST = 1 << 14  # for more rows or columns, sizes of working memory may not 
 
 def has_kernel(name, shapes):
     """Whether the kernel of this name is there, for stacks of matrices of these shapes."""
-    if not native.is_built():
+    if not extension.is_built():
         return False
     sizes = [n for shape in shapes for n in shape[-2:]]
     if name in _WITHOUT_LAPACK or (name in _LOOPS and kernels.are_small(sizes)):
