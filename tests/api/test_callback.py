@@ -119,7 +119,7 @@ def test_printed_form():
 
 
 @both
-def test_only_pure_callbacks_are_removed(run):
+def test_only_pure_callbacks_are_removed_and_by_jaxs_rules_only(run):
     calls = []
 
     def fun(x):
@@ -128,8 +128,16 @@ def test_only_pure_callbacks_are_removed(run):
 
     run(fun)(X)
     assert calls == ["io"]
-    ev.jit(lambda x: (ev.pure_callback(lambda x: calls.append("pure"), VECTOR, x), x)[1])(X)
+
+    def unused(x):
+        ev.pure_callback(lambda x: calls.append("pure") or x, VECTOR, x)
+        return x
+
+    ev.jit(unused, strict=True)(X)
     assert calls == ["io"]
+    with ev.strict(False):
+        ev.jit(unused)(X)
+    assert calls == ["io", "pure"]
 
 
 @both

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from evertrace._src import dtypes, errors, tree
+from evertrace._src import config, dtypes, errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core.aval import ShapedArray
@@ -33,8 +33,9 @@ def pure_callback(
     """Call a Python function without side effects from a function that may be compiled.
 
     Args:
-      callback: function of ``(*args, **kwargs)`` with `Array` leaves. It may be called any number
-        of times for one call of this function, or not at all if the results are not needed.
+      callback: function of ``(*args, **kwargs)`` with `Array` leaves. By JAX's rules it may be
+        called any number of times for one call of this function, or not at all if the results are
+        not needed; `jit` calls it where plain Python would, a ufunc of NumPy's apart.
       result_shape_dtypes: what it returns: a tree of objects with `shape` and `dtype`.
       *args: trees of arrays.
       sharding: accepted for compatibility; programs run on one device.
@@ -164,11 +165,11 @@ def _flatten(name, callback, args, kwargs):
 def bound(callback, operands):
     """Return what the program is to hold of a `FlatCallback`, and its operands."""
     recorder = active()
-    if recorder is not None:
-        return recorder.callback(callback, operands)
-    if by_jaxs_rules.get():
+    if recorder is None and by_jaxs_rules.get():
         callback = WrappedFailures(callback.name, callback.fun, callback.in_tree, callback.static)
-    return callback, operands
+    elif recorder is not None or not config.current().strict:
+        callback.keep_contract()
+    return (callback, operands) if recorder is None else recorder.callback(callback, operands)
 
 
 def result_avals(name, result_shape_dtypes):

@@ -129,20 +129,26 @@ def _is_from_inside(x, trace):
 
 
 def _split_state(name, jaxpr, count):
-    """Return a jaxpr of the first outputs and one of the last `count`, of the same inputs."""
-    if observable(jaxpr.effects):
+    """Return a jaxpr of the first outputs and one of the last `count`, of the same inputs.
+
+    The first has all effects: they happen once.
+    """
+    n, inputs = len(jaxpr.outvars), range(len(jaxpr.invars))
+    for_state = [i >= n - count for i in range(n)]
+    has_effect = [observable(eqn.effects) for eqn in jaxpr.eqns]
+    pairs = list(zip(jaxpr.eqns, has_effect, strict=True))
+    silent = jaxpr.replace(eqns=[eqn for eqn, has in pairs if not has])
+    state = dce_jaxpr(silent, for_state, keep_inputs=inputs)[0]
+    missing = {id(v) for eqn, has in pairs if has for v in eqn.outvars}
+    used = [*state.outvars, *[v for eqn in state.eqns for v in eqn.invars]]
+    if not missing.isdisjoint(map(id, used)):
         raise errors.user_error(
             NotImplementedError,
-            f"{name}: a function with a custom rule both changes state and calls back to Python.",
+            f"{name}: a function with a custom rule changes state to what a callback returns.",
             fix="return the new state from it, and store it outside.",
             anchor="loop-state",
         )
-    n, inputs = len(jaxpr.outvars), range(len(jaxpr.invars))
-    for_state = [i >= n - count for i in range(n)]
-    return (
-        dce_jaxpr(jaxpr, [not s for s in for_state], keep_inputs=inputs)[0],
-        dce_jaxpr(jaxpr, for_state, keep_inputs=inputs)[0],
-    )
+    return dce_jaxpr(jaxpr, [not s for s in for_state], keep_inputs=inputs)[0], state
 
 
 def derived_rule(name, call_jaxpr, rule):

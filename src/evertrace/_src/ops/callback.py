@@ -11,9 +11,10 @@ once per example is just another callback, `EachExample`.
 A callback that a jitted function binds is made anew at each call, on the objects of that call: the
 program holds an `OfThisCall`, and its first operand says which of the calls in progress this is.
 
-`pure_callback` has no effect: it may run any number of times, or never. The other two have one, and
-run exactly once per execution, in the order of the program. So does a pure one in a program with
-any of them, as far as it runs: it may read what they change.
+By JAX's rules `pure_callback` has no effect: it may run any number of times, or never. The others
+have one, and run exactly once per execution, in the order of the program. So does a pure one in a
+program with any of them, as far as it runs: it may read what they change. In a function that keeps
+the contract it has the effect `CALL`: plain Python calls it, and who knows what it leaves behind.
 """
 
 import contextlib
@@ -25,13 +26,14 @@ import numpy as np
 from evertrace._src import errors, source, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.effects import Effect
+from evertrace._src.core.effects import NO_EFFECTS, Effect
 from evertrace._src.core.primitive import AS_IS, Primitive, undefined
 from evertrace._src.core.tracer import EVAL, set_trace
 from evertrace._src.doors import door
 from evertrace._src.ops.structural import move_batch_dim
 
 IO, ORDERED_IO = Effect("IO"), Effect("OrderedIO", ordered=True)
+CALL = Effect("Call")
 
 
 @door
@@ -111,13 +113,22 @@ class FlatCallback:
       fun: the function.
       in_tree: structure of its ``(args, kwargs)``.
       static: pairs (index, value) of the leaves that are no arrays, in order.
+
+    Attributes:
+      effects: that a call has although its primitive has none.
     """
 
-    __slots__ = ("fun", "in_tree", "name", "src", "static")
+    __slots__ = ("effects", "fun", "in_tree", "name", "src", "static")
 
     def __init__(self, name, fun, in_tree, static=()):
         self.name, self.fun, self.in_tree, self.static = name, fun, in_tree, static
+        self.effects = NO_EFFECTS
         self.src = source.user_source()
+
+    def keep_contract(self):
+        """Have a pure one called where plain Python calls it, but for what changes nothing."""
+        if self.name == "pure_callback" and not isinstance(self.fun, np.ufunc):
+            self.effects = frozenset({CALL})
 
     def __call__(self, *arrays):
         """Return the function's result, a tree."""
@@ -186,10 +197,10 @@ class OfThisCall:
       extras: how many traced values it closes over.
     """
 
-    __slots__ = ("extras", "form", "name", "recipe", "shown", "src")
+    __slots__ = ("effects", "extras", "form", "name", "recipe", "shown", "src")
 
     def __init__(self, callback, recipe, extras):
-        self.recipe, self.extras = recipe, extras
+        self.recipe, self.extras, self.effects = recipe, extras, callback.effects
         self.name, self.src, self.shown = callback.name, callback.src, repr(callback)
         places = tuple([(i, None) for i, _ in callback.static])
         self.form = FlatCallback(callback.name, None, callback.in_tree, places)
@@ -214,12 +225,12 @@ class EachExample:
       result_avals: of one example's results, or None if there are none to keep.
     """
 
-    __slots__ = ("avals", "callback", "name", "result_avals", "size", "src")
+    __slots__ = ("avals", "callback", "effects", "name", "result_avals", "size", "src")
 
     def __init__(self, callback, size, avals, result_avals):
         self.callback, self.size, self.avals = callback, size, avals
         self.result_avals = result_avals
-        self.name, self.src = callback.name, callback.src
+        self.name, self.src, self.effects = callback.name, callback.src, callback.effects
 
     def __call__(self, *arrays):
         """Return the examples' results, stacked."""
@@ -381,6 +392,7 @@ pure_callback_p = Primitive(
     cache_types=False,
     physical=AS_IS,
     abstract=lambda *avals, result_avals, **_: result_avals,
+    effects=lambda *, callback, **_: callback.effects,
     eager=lambda *xs, callback, result_avals, **_: _call_now(callback, result_avals, xs),
     jvp=_no_tangents,
     transpose=undefined("a Python function is not known to be linear"),

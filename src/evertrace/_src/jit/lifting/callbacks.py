@@ -81,7 +81,7 @@ class Callbacks:
         cook = _CallbackCook(self.recorder, {k: v[1] for k, v in self._made.items()})
         parts = callback.fun, *[value for _, value in callback.static]
         recipe = cook.state(parts, callback.name)
-        effects = () if callback.name == "pure_callback" else self.recorder.effects.repeated(cook)
+        effects = self.recorder.effects.repeated(cook)
         if type(recipe) is Constant and not effects:
             return callback, operands
         names = mentioned(callback.fun, self.recorder.lifter.classes)
