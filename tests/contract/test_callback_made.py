@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
 from evertrace.experimental import io_callback
-from tests.contract.compare import Record, X
+from tests.contract.compare import Record, X, case
 
 pytestmark = pytest.mark.engine
 
@@ -294,3 +296,77 @@ def test_what_is_changed_after_a_callback_must_not_be_kept_by_it(name):
         lines[0],
     )
     assert "Fix: change it before the callback, or give the callback a copy of it." in lines[-2]
+
+
+# ----------------------------------------------------------- what a callback keeps
+
+
+def an_object(v):
+    return Record(v=v)
+
+
+def an_object_in_itself(v):
+    made = Record(v=v)
+    made.pair = (made, v)
+    return made
+
+
+def objects(v):
+    return Record(v=v, inner=Record(v=v), items=[v])
+
+
+def a_function(v):
+    return lambda: v
+
+
+MAKE = {
+    "an object": an_object,
+    "an object in itself": an_object_in_itself,
+    "objects": objects,
+    "a list": lambda v: [v, [v]],
+    "a dict": lambda v: {"v": v},
+    "a deque": lambda v: collections.deque([v], maxlen=2),
+    "a function": a_function,
+    "an exception": ValueError,
+}
+
+
+KEPT = []
+
+
+def keep(made):
+    ev.debug.callback(lambda: KEPT.append(made))
+
+
+def keep_in_a_loop(made):
+    lax.fori_loop(0, 2, lambda i, c: (keep(made), c)[1], 0)
+
+
+def keep_in_a_branch(made):
+    lax.cond(jnp.array(True), lambda: keep(made), lambda: None)
+
+
+@pytest.mark.parametrize("engine", ["auto", "xla"])
+@pytest.mark.parametrize("how", [keep, keep_in_a_loop, keep_in_a_branch])
+@pytest.mark.parametrize("what", MAKE)
+def test_what_a_callback_keeps_is_what_the_call_leaves_and_returns(what, how, engine):
+    @case(traces=1)
+    def program(jit):
+        s, make = Record(made=None), MAKE[what]
+
+        def f(x):
+            v = x * 2
+            s.made = made = make(v)
+            how(made)
+            keep(made)
+            return v, made if isinstance(made, (list, dict)) else v
+
+        f = jit(f, engine=engine)
+        for x in (X, X + 1):
+            result = f(x)
+            ev.effects_barrier()
+            last = [x for x in KEPT if x is s.made]
+            yield s, result, len(KEPT), len(last), KEPT[-1], result[1] is s.made
+            KEPT.clear()
+
+    program()

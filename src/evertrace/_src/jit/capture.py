@@ -180,7 +180,7 @@ def _record(call, name, leave, recorder, lifter, leaving, waiting):
             jaxpr, consts = root.close(cook.outs)
             lifter.namespaces.close(lifter.functions.catches, lifter.functions.deleted)
             recorder.questions.close(lifter.spaces.names)
-            recorder.callbacks.settle()
+            recorder.callbacks.settle(cook)
             lifter.classes.close(lifter.functions.deleted)
             lifter.objects.close(lifter.functions.deleted)
     cook.close()

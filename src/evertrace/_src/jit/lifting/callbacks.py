@@ -11,7 +11,8 @@ on whatever thread the engine calls back. What a callback closes over becomes
 - what the call has changed before, changed so while the callback runs, see `pending`;
 - a new object, if the trace has made it: one per call, which all callbacks and the result of the
   call share. One that leads to traced arrays, or that the function changes after the callback was
-  bound, is made as it was then for each run of the callback, which must not change it.
+  bound, is made as it was then, and the callback must not change it. In the first case it is given
+  the arrays of the result when there is one.
 """
 
 import array
@@ -71,6 +72,8 @@ class Callbacks:
         self._made = {}  # id -> (a thing that the trace has made, its recipe, what was in it)
         self._varying = {}  # the same of things that lead to traced arrays
         self._forgotten = set()  # recipes of things that were changed after that
+        self._given = []  # (such a thing, its recipe, what was in it), if the arrays are the root's
+        self._ones = {}  # recipe of a callback -> the one that stands for all of the thing
         self._keep = []
 
     def bind(self, callback, operands):
@@ -88,17 +91,20 @@ class Callbacks:
         pending = changes_so_far(self.recorder, cook, names)
         self.used |= cook.used
         self.slots |= cook.slots
+        root = self.recorder.root
         every = [recipe, *[x for change in pending for x in change.write.values()]]
         varying = _leading_to(every, lambda made: type(made) is Out)
         for value, made in cook.written():
             self._keep.append(value)
             things = self._varying if made in varying else self._made
-            things[id(value)] = value, made, contents_of(value)
+            known = things[id(value)] = value, made, contents_of(value)
+            if made in varying and all(getattr(x, "_trace", root) is root for x in cook.outs):
+                self._given.append(known)
         after = After()
         self.afters.append(after)
         self.recorder.lifter.objects.hide_again()
         self._note_reads(after, after.made)
-        how = recipe, pending, varying, self._forgotten, after, effects
+        how = recipe, pending, varying, self._ones, self._forgotten, after, effects
         held = OfThisCall(callback, how, len(cook.outs))
         return held, [self._of_call(), *map(as_operand, cook.outs), *operands]
 
@@ -194,12 +200,21 @@ class Callbacks:
             self._forgotten |= _leading_to(every, changed.__contains__)
             self._made = {k: v for k, v in self._made.items() if v[1] not in self._forgotten}
 
-    def settle(self):
-        """Find out what is used after each callback, when the trace has run."""
+    def settle(self, cook):
+        """Find out what is used after each callback, when the trace has run.
+
+        Args:
+          cook: the `Cook` of what the trace leaves behind and returns.
+        """
         if self.afters:
             self._note_globals()
         self._forget_changed()
         self._forgotten |= _changed(self._varying)
+        left = {}
+        for value, recipe, was in self._given:
+            if recipe not in self._forgotten and _are_same(contents_of(value), was):
+                known = left.setdefault(id(value), cook.recipe_of(value) or recipe)
+                self._ones[recipe] = known
         self.used |= settle(self.afters, self.recorder)
 
     def are_used_after(self, values):
@@ -223,6 +238,7 @@ class Callbacks:
         """Let go of all that the trace has kept alive."""
         self._made.clear()
         self._varying.clear()
+        self._given.clear()
         self._keep.clear()
         self.afters.clear()
         self._input = None
@@ -406,8 +422,8 @@ _numbers, _LAST = itertools.count(), (1 << 31) - 1
 @contextlib.contextmanager
 def _callback(values, slots, made, progress, held, extras):
     """Give the function and the static values of a callback for one run of it."""
-    recipe, pending, varying, forgotten, after, effects = held.recipe
-    made = _Made(made, varying, forgotten)
+    recipe, pending, varying, ones, forgotten, after, effects = held.recipe
+    made = _Made(made, varying, ones, forgotten)
     kitchen = Kitchen(values, slots, extras, made)
     progress.repeat(effects, kitchen)
     found = recipe.make(kitchen)
@@ -455,18 +471,28 @@ class _Made:
     Args:
       shared: recipe -> what it has made in this call.
       varying: recipes of what is made for each run.
+      ones: those of them whose thing is one for all runs -> the recipe by which it is known.
       forgotten: recipes of what the function has changed since.
     """
 
-    def __init__(self, shared, varying, forgotten):
-        self.shared, self.varying, self.forgotten, self.own = shared, varying, forgotten, {}
+    def __init__(self, shared, varying, ones, forgotten):
+        self.shared, self.varying, self.ones = shared, varying, ones
+        self.forgotten, self.own = forgotten, {}
 
     def get(self, recipe):
         """Return what a recipe has made, or None."""
-        return (self.own if recipe in self.varying else self.shared).get(recipe)
+        if recipe not in self.varying:
+            return self.shared.get(recipe)
+        if recipe in self.ones and recipe not in self.own:
+            found = self.shared.get((self.ones[recipe],))
+            if found is not None:
+                self.own[recipe] = found
+        return self.own.get(recipe)
 
     def __setitem__(self, recipe, value):
         (self.own if recipe in self.varying else self.shared)[recipe] = value
+        if recipe in self.ones:
+            self.shared[self.ones[recipe],] = value
 
     def read(self, fields):
         """Yield pairs of an object and a name for such of its recipe and one."""

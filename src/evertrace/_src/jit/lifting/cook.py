@@ -100,6 +100,10 @@ class Cook:
         """
         return self._recipe(value, where, False)
 
+    def recipe_of(self, value):
+        """Return the recipe by which something new is made, or None."""
+        return self._new.get(id(value))
+
     def call(self, fn, *args):
         """Return the recipe of a call of a function with made arguments."""
         recipe = NewCall(fn)

@@ -55,7 +55,7 @@ class Leaving:
             for x in found:
                 if id(x) not in self.recorder.identity.known:
                     self._see(x)
-            self.recorder.callbacks.settle()
+            self.recorder.callbacks.settle(self.cook)
             self.is_users = isinstance(error, _OF_VALUES) or not isinstance(error, _OF_THE_TRACE)
         finally:
             state.recorder = previous

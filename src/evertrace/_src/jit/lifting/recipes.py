@@ -6,6 +6,7 @@ once per call. `cook` writes recipes, a `Kitchen` holds what they are made from.
 """
 
 import functools
+import operator
 import types
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ class Kitchen(NamedTuple):
 
     Attributes:
       values: of the nodes; slots: of the prologue; outs: of the program.
-      made: recipe -> what it made.
+      made: recipe -> what it made; (recipe,) -> what a callback was given in its place before.
       later: what is to be done once all is written, or None where nothing is written.
     """
 
@@ -127,6 +128,10 @@ class New:
         """Make the object."""
         raise NotImplementedError
 
+    def given(self, kitchen) -> Any:
+        """Return the object if a callback of this call has it already, or None."""
+        return kitchen.made.get((self,))
+
 
 class NewTuple(New):
     """A tuple or named tuple."""
@@ -170,9 +175,12 @@ class NewContainer(New):
 
     def fresh(self, kitchen):
         """Make the container, then what is in it, which may hold the container."""
-        made = self.base.__new__(self.kind)
-        self.base.__init__(made, *self.extra)
+        made = self.given(kitchen)
+        if made is None:
+            made = self.base.__new__(self.kind)
+            self.base.__init__(made, *self.extra)
         kitchen.made[self] = made
+        self.base.clear(made)
         items = [x.make(kitchen) for x in self.items]
         (self.base.update if self.base is set else self.base.extend)(made, items)
         if self.namespace:
@@ -199,8 +207,10 @@ class NewDict(New):
 
     def fresh(self, kitchen):
         """Make the dict, then what is in it."""
-        made = self.base.__new__(self.kind)
+        made = self.given(kitchen)
+        made = self.base.__new__(self.kind) if made is None else made
         kitchen.made[self] = made
+        values.dict_type(made).clear(made)
         if self.factory is not None:
             made.default_factory = self.factory.make(kitchen)
         for key, value in self.entries:
@@ -230,7 +240,10 @@ class NewInstance(New):
 
     def fresh(self, kitchen):
         """Make the object, then its attributes."""
-        if self.base is not object:
+        made = self.given(kitchen)
+        if made is not None:
+            pass
+        elif self.base is not object:
             args = [x.make(kitchen) for x in self.args]
             made = self.base.__new__(self.cls, *args)
         elif issubclass(self.cls, types.SimpleNamespace):
@@ -263,7 +276,8 @@ class NewException(New):
     def fresh(self, kitchen):
         """Make the exception, then what it carries and leads to, which may lead back to it."""
         args = self.fields["field", "args"].make(kitchen)
-        made = exceptions.new_exception(self.cls, args)
+        made = self.given(kitchen)
+        made = exceptions.new_exception(self.cls, args) if made is None else made
         kitchen.made[self] = made
         for place, recipe in self.fields.items():
             exceptions.set_field(made, place, recipe.make(kitchen))
@@ -284,7 +298,7 @@ class NewCell(New):
 
     def fresh(self, kitchen):
         """Make the cell, then what it holds."""
-        made = types.CellType()
+        made = self.given(kitchen) or types.CellType()
         kitchen.made[self] = made
         if self.contents is not None:
             made.cell_contents = self.contents.make(kitchen)
@@ -308,7 +322,9 @@ class NewFunction(New):
         """Make the function."""
         fun = self.fun
         cells = tuple([c.make(kitchen) for c in self.cells])
-        made = types.FunctionType(fun.code, fun.namespace, fun.name, None, cells or None)
+        made = self.given(kitchen)
+        if made is None or not all(map(operator.is_, cells, made.__closure__ or ())):
+            made = types.FunctionType(fun.code, fun.namespace, fun.name, None, cells or None)
         kitchen.made[self] = made
         made.__qualname__, made.__doc__ = fun.qualname, fun.doc
         made.__defaults__ = self.defaults and self.defaults.make(kitchen)
