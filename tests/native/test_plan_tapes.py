@@ -130,6 +130,16 @@ def test_rows_and_columns_are_read_in_place():
     check(ufuncs.remainder, jnp.asarray(x), jnp.asarray(y))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("width", [2, 3, 4, 7, 16, 31, 255])
+def test_blocks_hold_several_short_rows(dtype, width):
+    x = (np.arange(700 * width) % 7).reshape(700, width).astype(dtype)
+    column, row = (np.arange(700) % 5)[:, None].astype(dtype), (np.arange(width) % 3).astype(dtype)
+    combine = (lambda x, c, r: (x | c) & r) if dtype == "bool" else (lambda x, c, r: x * c + r)
+    got = ev.jit(combine, engine="native")(*map(jnp.asarray, (x, column, row)))
+    np.testing.assert_array_equal(got, combine(x, column, row).astype(got.dtype))
+
+
 def test_operands_of_long_plans_are_held():
     """Other threads run Python meanwhile, and may delete them."""
     host = rng.normal(size=1 << 19)

@@ -1,7 +1,6 @@
 #include "tape/fuse.h"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 
 #include "kernels/structure.h"
@@ -158,11 +157,9 @@ class Fuser {
 };
 
 void expand(const Expanded& e, const char* from, char* to, int64_t inner, int64_t rows) {
-  const int64_t row_bytes = inner * e.item;
-  for (int64_t r = 0; r < rows; ++r) {
-    if (e.kind == Ref::kRow) std::memcpy(to + r * row_bytes, from, static_cast<size_t>(row_bytes));
-    else fill(to + r * row_bytes, from + r * e.item, inner, e.item);
-  }
+  const int64_t shape[] = {rows, inner}, out[] = {inner * e.item, e.item};
+  const int64_t row[] = {0, e.item}, column[] = {e.item, 0};
+  copy_strided(from, to, 2, shape, e.kind == Ref::kRow ? row : column, out, e.item);
 }
 
 }  // namespace
