@@ -27,7 +27,7 @@ ENGINES = ("native", "fused", "xla", "auto")
 class Maker:
     """The kernels over a module like JAX.
 
-    A method for each returns its function, the plain one, its products alone or None, and arguments.
+    A method for each returns its function, the plain one, its products alone (or None), arguments.
 
     Args:
       X: the module.
