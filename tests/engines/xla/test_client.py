@@ -232,3 +232,23 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 """
     assert run_python(program, **{variable: "abacus"}).startswith("Unknown backend abacus")
+
+
+def test_what_the_environment_says_of_memory_reaches_the_plugin_of_gpus(monkeypatch):
+    """The page on GPUs names these variables."""
+    given = {}
+    monkeypatch.setattr(plugins, "_preload_cuda_libraries", lambda: None)
+    monkeypatch.setattr(plugins.compat, "load_plugin", lambda name, library: None)
+    monkeypatch.setattr(plugins.compat, "make_plugin_client", lambda name, told: given.update(told))
+    monkeypatch.setenv("XLA_CLIENT_MEM_FRACTION", ".5")
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async")
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB", "512")
+    plugins.start(plugins.Plugin("cuda", "/opt/cuda.so"))
+    want = {
+        "memory_fraction": 0.5,
+        "preallocate": False,
+        "allocator": "cuda_async",
+        "collective_memory_size": 512 << 20,
+    }
+    assert {name: given[name] for name in want} == want
