@@ -1,6 +1,7 @@
 """Traces nest and end as they should, in every thread on its own."""
 
 import copy
+import functools
 import threading
 
 import numpy as np
@@ -92,7 +93,7 @@ def test_tracers_look_like_arrays():
 @pytest.mark.parametrize(
     ("transform", "text"),
     [
-        (ev.jit, "JitTracer(float32[3])"),
+        (functools.partial(ev.jit, strict=True), "JitTracer(float32[3])"),
         (
             lambda f: lambda x: ev.jvp(f, (2.0,), (1.0,)),
             "JVPTracer(primal=2.0, tangent=1.0)",

@@ -22,6 +22,7 @@ from evertrace._src.jit.lifting import hostsizes
 from evertrace._src.jit.lifting.cook import Cook, is_under
 from evertrace._src.jit.lifting.hooks import PastTheHook
 from evertrace._src.jit.lifting.impure import Patches, stand_in_of
+from evertrace._src.jit.lifting.latetext import worded
 from evertrace._src.jit.lifting.lift import Lifter
 from evertrace._src.jit.lifting.raised import Leaving
 from evertrace._src.jit.lifting.recorder import Recorder, activate
@@ -113,7 +114,8 @@ def _record_until_it_is_right(call, name, constants, leave, waiting):
             if constants is refused.ALL or not (prologue.leaves or prologue.late_names):
                 # Python's own words are those for numbers, ours those for what stands for them.
                 leaving.close(call.roots)
-                raise (first if isinstance(first, errors.EvertraceError) else error) from None
+                is_ours = isinstance(first, errors.EvertraceError)
+                raise (first if is_ours else worded(error)) from None
             constants, first = refused.wider(constants, error, recorder), first or error
         except BaseException:
             leaving.close(call.roots)

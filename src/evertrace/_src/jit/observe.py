@@ -62,6 +62,7 @@ from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.identity import Identity
+from evertrace._src.jit.lifting.latetext import LateText
 from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.support import WeakKeys
 from evertrace._src.tracebacks import shortened
@@ -70,8 +71,8 @@ from evertrace._src.transforms.staging import Stage
 F = TypeVar("F", bound=Callable[..., Any])
 
 _LEAVES = frozenset({
-    Array, Host, HostArray, HostText, StandIn, bool, bytes, complex, float, int, np.ndarray, range,
-    slice, str, type(None), types.BuiltinFunctionType, types.ModuleType,
+    Array, Host, HostArray, HostText, LateText, StandIn, bool, bytes, complex, float, int,
+    np.ndarray, range, slice, str, type(None), types.BuiltinFunctionType, types.ModuleType,
 })  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
 from evertrace._src.jit.lifting.host import Host, HostValue, Late, is_computed, is_host
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.impure import real_of
+from evertrace._src.jit.lifting.latetext import LateText, checked
 from evertrace._src.jit.lifting.parts import MADE, is_structure, make_iterator
 from evertrace._src.jit.lifting.recipes import (
     Constant,
@@ -146,8 +147,9 @@ class Cook:
             return self.existing(origin)
         if is_result and isinstance(value, (np.ndarray, np.generic)):
             return self._result_of_numpy(value, where)
-        if kind is HostArray:
-            return self._new.get(id(value)) or self._write_hostarray(value, where)
+        if kind in (HostArray, LateText):
+            write = self._write_hostarray if kind is HostArray else self._write_text
+            return self._new.get(id(value)) or write(value, where)
         if isinstance(value, Tracer):
             return self._of_tracer(value, where)
         if kind in _NUMBERS:
@@ -156,7 +158,7 @@ class Cook:
         if known is not None and known.obj is value:
             return self.existing(known.node)
         if kind is Array or _is_constant(value):
-            return Constant(value)
+            return Constant(checked(value))
         made = self._new.get(id(value)) or self.recorder.callbacks.recipe_of(value)
         return self._write(value, where, is_result) if made is None else made
 
@@ -434,6 +436,11 @@ class Cook:
         recipe.args = tuple([self._recipe(x, where, False) for x in args])
         return recipe
 
+    def _write_text(self, value, where):
+        recipe = self._note(value, NewCall(value.fn))
+        recipe.args = tuple([self.state(x, where) for x in value.args])
+        return recipe
+
     def _constant_or_refuse(self, value, where):
         if type(value).__module__.startswith(("evertrace.", "jaxlib")):
             return Constant(value)
@@ -506,7 +513,7 @@ def _is_importable(cls):
     return found is cls or is_library_class(cls)
 
 
-_OF_THE_TRACE = (HostValue, HostArray, StandIn, Tracer)
+_OF_THE_TRACE = (HostValue, HostArray, LateText, StandIn, Tracer)
 
 
 def _attributes(value):

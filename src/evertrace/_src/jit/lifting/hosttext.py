@@ -17,24 +17,37 @@ import re
 import types
 from typing import Any, NamedTuple
 
-from evertrace._src.jit.lifting import asking
+from evertrace._src.jit.lifting import asking, host
 from evertrace._src.jit.lifting.host import (
     STAND_INS,
     TOTAL_OF_TEXTS,
     Host,
     HostValue,
     demand,
-    is_computed,
-    is_operand,
     is_plain,
-    op,
     plain,
     with_keywords,
 )
 from evertrace._src.jit.lifting.hostmodules import real
+from evertrace._src.jit.lifting.latetext import LateText, is_late
 from evertrace._src.lazy import LazyModule
 
 _string: Any = LazyModule("_string")
+
+
+def is_computed(x):
+    """Whether a value is in the host program of a trace, or known at the end of a call."""
+    return host.is_computed(x) or is_late(x)
+
+
+def is_operand(x):
+    """Whether what is done with a value can be recorded."""
+    return host.is_operand(x) or is_late(x)
+
+
+def op(fn, *args):
+    """Apply a function, recorded; at the end of the call where its arguments are known then."""
+    return LateText(fn, args) if any(map(is_late, args)) else host.op(fn, *args)
 
 
 def _binary(fn):
@@ -95,7 +108,7 @@ class HostText(HostValue):
         raise TypeError(f"NumPy takes no {HostText.__name__}")  # it would take it for an array
 
 
-_TEXTS = frozenset({HostText, str})
+_TEXTS = frozenset({HostText, LateText, str})
 STAND_INS[str] = HostText
 
 # ------------------------------------------------------------------------ formatting
@@ -118,7 +131,7 @@ def format_of(value, spec=""):
 def str_of(value):
     """Return ``str(value)``."""
     if is_computed(value):
-        return value if type(value) is HostText else op(str, value)
+        return value if type(value) in (HostText, LateText) else op(str, value)
     method: Any = type(value).__str__
     if type(method) is types.FunctionType:
         return _checked(method(value), "__str__ returned non-string (type {})")
@@ -144,9 +157,9 @@ _DEEPEST = 20  # containers in containers, which may hold each other
 
 
 def _holds_computed(value, depth=0):
-    """Whether a container holds a number or text of the host's."""
+    """Whether a container holds a number or text of the host's, or what code of a user's says."""
     if type(value) not in _BRACKETS or depth > _DEEPEST:
-        return is_computed(value)
+        return is_computed(value) or type(type(value).__repr__) is types.FunctionType
     items = (*value, *value.values()) if type(value) is dict else value
     return any([_holds_computed(x, depth + 1) for x in items])
 
@@ -186,7 +199,7 @@ def percent(template, values):
         fn, items = _PercentOf(tuple(values)), tuple(values.values())
     if any(map(is_computed, (template, *items))) and all(map(is_operand, items)):
         return op(fn, template, *items)
-    return (plain(template) if is_computed(template) else template) % values
+    return (plain(template) if host.is_computed(template) else template) % values
 
 
 _SPEC = re.compile(
@@ -338,7 +351,9 @@ def _join(text, /, *args):
     if len(args) != 1:
         return text.join(*args)
     parts = list(args[0])
-    if HostText in map(type, parts) and _TEXTS.issuperset(map(type, parts)):
+    if any(map(is_late, parts)) or (
+        HostText in map(type, parts) and _TEXTS.issuperset(map(type, parts))
+    ):
         return op(_joined_by, text, *parts)
     return text.join([plain(x) if is_computed(x) else x for x in parts])
 
@@ -368,7 +383,13 @@ def _str(*args, **kwargs):
 
 real[_str] = str
 asking.texts = asking.Texts(formatted, converted, joined, percent)
-asking.conversions.update({"str": _str, "format": format_of})
+
+
+def _ascii(*args):
+    return ascii(*args) if len(args) != 1 else _ascii_of(*args)
+
+
+asking.conversions.update({"str": _str, "format": format_of, "ascii": _ascii})
 asking.methods.update(
     {
         n: _method(n, fn)

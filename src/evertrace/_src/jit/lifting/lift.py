@@ -54,6 +54,7 @@ from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
 from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.impure import depend_on_settings_of
+from evertrace._src.jit.lifting.latetext import LateText
 from evertrace._src.jit.lifting.leaves import (
     lift_array,
     lift_buffer,
@@ -659,5 +660,5 @@ _HANDLERS: dict[type, Any] = {
     **dict.fromkeys(_VIEWS, _lift_view),
     contextvars.ContextVar: _lift_context,
     types.CellType: _lift_cell,
-    **dict.fromkeys((Host, HostText), lambda lifter, value, node: value),
+    **dict.fromkeys((Host, HostText, LateText), lambda lifter, value, node: value),
 }  # fmt: skip

@@ -15,6 +15,7 @@ from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.hosttext import repr_of
 from evertrace._src.jit.lifting.items import item
+from evertrace._src.jit.lifting.latetext import LateText
 from evertrace._src.jit.lifting.lengths import kept_if, length, truth
 
 
@@ -63,7 +64,7 @@ class _TypeOfTypes(type):
             namespace = {"__module__": sys._getframe(1).f_globals["__name__"], **namespace}
             return type(name, bases, namespace, **kwargs)
         kind = type(*args, **kwargs)
-        if is_host(args[0]) or kind is HostArray:
+        if is_host(args[0]) or kind in (HostArray, LateText):
             return args[0].__class__
         if kind is type:
             return cls

@@ -35,6 +35,7 @@ from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostprogram import LATE
 from evertrace._src.jit.lifting.hosttext import HostText
+from evertrace._src.jit.lifting.latetext import LateText
 from evertrace._src.jit.lifting.parts import ITERATORS
 from evertrace._src.jit.lifting.values import ABSENT
 
@@ -437,7 +438,7 @@ def _behind_function(fun):
 _MAX_BYTES = 1 << 20
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _LEAVES = frozenset({
-    Host, HostText, HostArray, StandIn, Array, Var, bool, int, float, complex, str, bytes,
+    Host, HostText, LateText, HostArray, StandIn, Array, Var, bool, int, float, complex, str, bytes,
     type(None),
 })  # fmt: skip
 _CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
