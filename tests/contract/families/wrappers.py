@@ -21,7 +21,9 @@ FAMILIES = (
             "<it!> = iter(range(<int> % 4))",
             "<en!> = enumerate([<num>])",
             "<cyc!> = itertools.count(<int>)",
-            "for <+num:v> in <it.>:\n    <block>",
+            # Whatever a block does: a list that grows meanwhile is never at its end.
+            "for <+num:v> in itertools.islice(<it.>, 5):\n    <block>",
+            "for <+num:v> in <it.>:\n    <num!> = <:v> + <lit>",
             "for <+int:i>, <+num:v> in zip(range(3), <it.>):\n    <block>",
         ),
         results=(
