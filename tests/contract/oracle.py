@@ -291,9 +291,15 @@ class _Run:
         else:
             expected = self.plain.run(event)
         difference = reader.difference()
-        if not event.is_call and found[1] is not None and is_refusal(found[1]):
-            self.refused.append(one_line(found[1]))
-            return False, None  # one that calls by itself: nothing was noted to be put back
+        if not event.is_call and found[1] is not None:
+            # Where it calls by itself, nothing was noted to be put back.
+            if is_refusal(found[1]):
+                self.refused.append(one_line(found[1]))
+                return False, None
+            if "jit" in event.source:
+                modules = (self.plain.module.__name__, self.jitted.module.__name__)
+                self.raised.append(one_line(found[1]))
+                return False, _difference_of_outcomes(expected, found, modules, carried=False)
         failed = before and (found[1] is not None)
         if failed:
             before.restore()

@@ -379,6 +379,16 @@ def test_a_failure_is_cut_down_to_its_cause():
     assert f"seed {failure.seed}: event" in small.report()
 
 
+@pytest.mark.parametrize(
+    ("key", "differs"), [("'a'", False), ("'b' if jit(id) is id else 'a'", True)]
+)
+def test_an_event_that_calls_by_itself_and_raises_ends_the_program(key, differs):
+    """Plain Python has changed something then, which nobody has noted; the errors are compared."""
+    source = f"xs, d = [], {{'b': 1}}\ndef f(x):\n    xs.append(x)\n    return d[{key}]\n"
+    program = Program(source, (Event("result = jit(f)(jnp.ones(2))", False),))
+    assert bool(compare(program, ev.jit).difference) is differs
+
+
 def test_a_program_that_does_not_end_is_no_smaller_failure():
     differs = Event("is_plain = type(jit) is type(lambda: 0)", False)
     waits = Program("import queue\nempty = queue.Queue()", (Event("empty.get()", False), differs))
