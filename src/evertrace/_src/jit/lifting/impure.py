@@ -123,6 +123,7 @@ _PURE_OS = _words(
 )
 _ASKED_OS = "getpid getppid getuid getgid geteuid getegid"
 _LOCALE = "getlocale localeconv format_string currency str atof atoi delocalize localize"
+_ASKED_LOGGER = "getEffectiveLevel hasHandlers isEnabledFor"
 _READ = "read __getattr__"
 _OPTIONS_SET = "update config_with_absl parse_flags_with_absl complete_absl_config"
 _EVENTS = "record_event record_event_duration_secs record_event_time_span record_scalar"
@@ -130,6 +131,27 @@ _PROFILE = (
     "start_trace stop_trace start_server stop_server device_memory_profile "
     "save_device_memory_profile register_subprocess"
 )
+_REGISTRIES = {
+    "abc: ABCMeta": "register",
+    "asyncio": "set_event_loop set_event_loop_policy",
+    "codecs": "register register_error unregister",
+    "copyreg": "add_extension clear_extension_cache constructor pickle remove_extension",
+    "csv": "field_size_limit list_dialects register_dialect unregister_dialect",
+    "email.charset": "add_alias add_charset add_codec",
+    "importlib": "invalidate_caches reload",
+    "logging": "addLevelName captureWarnings setLogRecordFactory setLoggerClass",
+    "logging: Filterer": "addFilter removeFilter",
+    "logging: Handler": "setFormatter setLevel",
+    "mimetypes": "add_type init",
+    "multiprocessing": "set_executable set_forkserver_preload set_start_method",
+    "shutil": "register_archive_format register_unpack_format unregister_archive_format "
+    "unregister_unpack_format",
+    "urllib.request": "install_opener",
+    "xml.etree.ElementTree": "register_namespace",
+}
+"""Module, or module and class -> functions that change tables of the process."""
+
+_SYSTEM = calls.refused(calls.FIX_SYSTEM)
 _GENERATOR_STATE = "seed getstate setstate get_state set_state"
 
 
@@ -213,7 +235,7 @@ def _rows():
         Row("builtins", "", "", "print", calls.print_again),
         Row("pprint", "", "pprint.", "pprint pp", calls.effect),
         Row("logging", "Logger", "logging.Logger.", "_log", calls.log_again),
-        Row("logging", "Logger", "logging.Logger.", "isEnabledFor", calls.demanded),
+        Row("logging", "Logger", "logging.Logger.", _ASKED_LOGGER, calls.demanded),
         Row("logging", "Logger", "logging.Logger.", "setLevel addHandler removeHandler", system),
         Row("logging", "", "logging.", "disable", system),
         Row("warnings", "", "warnings.", "warn", calls.warn_again),
@@ -221,7 +243,18 @@ def _rows():
         Row("warnings", "", "warnings.", "resetwarnings", calls.filters_set),
         Row("operator", "", "operator.", "is_ is_not", calls.identity),
         *_rows_of_settings(),
+        *_rows_of_registries(),
     )
+
+
+def _rows_of_registries():
+    """Return the rows of functions that enter something in a table of the process."""
+    for module, names in _REGISTRIES.items():
+        home, _, owner = module.partition(": ")
+        yield Row(home, owner, f"{home}.{owner}." if owner else f"{home}.", names, _SYSTEM)
+    yield Row("logging", "", "logging.", "getLevelName", calls.asked)
+    guesses = "guess_all_extensions guess_extension guess_type"
+    yield Row("mimetypes", "", "mimetypes.", guesses, calls.asked)
 
 
 def _rows_of_settings():
@@ -402,7 +435,7 @@ class Patches:
             table.renew()
             self.place(table.places)
             if table.waiting:
-                sys.meta_path.insert(0, _Arrivals)
+                sys.meta_path.insert(0, Arrivals)
         self.draws = {g: calls.Draws(g) for g in (calls.PYTHON, calls.NUMPY)}
         for generator, drawn in self.draws.items():
             if generator.name not in _table().waiting:
@@ -460,8 +493,8 @@ class Patches:
     def _take_back(self):
         global _active
         _active, self.entry = self.outer, None
-        if self.outer is None and _Arrivals in sys.meta_path:
-            sys.meta_path.remove(_Arrivals)
+        if self.outer is None and Arrivals in sys.meta_path:
+            sys.meta_path.remove(Arrivals)
         for place in self.placed:
             if place.namespace.get(place.name) is place.placed:  # else the user's, by now
                 place.namespace[place.name] = place.real
@@ -490,7 +523,7 @@ def _classes_changed():
         _type_modified(cls)
 
 
-class _Arrivals:
+class Arrivals:
     """Has a module that is loaded during a trace intercepted; among the finders of modules."""
 
     @classmethod

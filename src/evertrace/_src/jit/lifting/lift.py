@@ -577,6 +577,13 @@ def _lift_tree(lifter, value, node):
     return rec.identity.derived(unflatten(aux, lifted), node)
 
 
+def _lift_logger(lifter, value, node):
+    """Lift a logger or a handler of logs, whose settings are not set in the trace."""
+    lifter.unwritten.note_all(value, node.name)
+    lifter.unwritten.settings.append((value, node))
+    return lift_identity(lifter, value, node)
+
+
 def _by_base():
     """Return how values are lifted by the bases of their classes, the first that fits."""
     return (
@@ -587,9 +594,9 @@ def _by_base():
         ((io.BytesIO, io.StringIO), lift_opaque),
         (enum.Enum, _lift_member),
         (type(threading.Lock()), _lift_lock),
+        (values.loaded_types((("logging", "Filterer"),)), _lift_logger),
         (
             (
-                *values.loaded_types((("logging", "Logger"), ("logging", "Handler"))),
                 io.FileIO,
                 io.TextIOWrapper,
                 io.BufferedIOBase,

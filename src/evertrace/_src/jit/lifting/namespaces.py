@@ -19,6 +19,7 @@ from evertrace._src.jit.lifting.standins import identity_stand_ins, type_stand_i
 from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_MODULE, weakly
 
 _BUILTINS = vars(builtins)
+_OF_IMPORTS = frozenset({"sys.path_importer_cache"})  # what any import changes
 _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 
 
@@ -208,6 +209,7 @@ class Namespaces:
             self.graph.node(at, "mapping", "names", path, "names", names)
             for each in names:
                 self._watch_entry(module, node, each)
+            self.lifter.unwritten.note_contents(module.__dict__, path)
             return
         self.lifter.unwritten.note(module, name)
         value = module.__dict__.get(name, ABSENT)
@@ -222,9 +224,10 @@ class Namespaces:
             if is_library_module(value.__name__):
                 self.watch_library_module(value, inner)
             return
+        if path not in _OF_IMPORTS:
+            self.lifter.unwritten.note_contents(value, path)
         contents = values.plain_contents(value)
         if contents is not ABSENT:
-            self.lifter.unwritten.note_contents(value, path)
             at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
             self.graph.node(at, "plain", name, path, "value", contents)
         elif callable(value) and not isinstance(value, Intercept):
@@ -256,7 +259,10 @@ class Namespaces:
           catches: whether an error can have been caught.
           deleted: names that the code deletes.
         """
-        self.lifter.unwritten.close()
+        unwritten = self.lifter.unwritten
+        unwritten.close()
+        if unwritten.settings:
+            unwritten.depend_on_settings(self.graph, self.lifter.functions.names_called(None))
         for names in self._namespaces.values():
             if names.moved() or not deleted.isdisjoint(names.entry.keys() & names.contents()):
                 self.depend_on_order(names)

@@ -9,7 +9,7 @@ from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.jit.lifting import values
-from evertrace._src.jit.lifting.impure import Intercept
+from evertrace._src.jit.lifting.impure import Arrivals, Intercept
 from evertrace._src.jit.lifting.values import ABSENT
 
 
@@ -18,12 +18,14 @@ class Unwritten:
 
     Attributes:
       set: the names of attributes that the code sets or deletes.
+      settings: pairs (object of a library's, its node) of those whose attributes are settings.
     """
 
     def __init__(self):
         self.set: set[str] = set()
+        self.settings: list[tuple[Any, Any]] = []
         self._noted: dict[tuple[int, str], tuple[Any, str, str, Any]] = {}
-        self._spaces: list[tuple[Any, dict[str, Any]]] = []
+        self._spaces: list[tuple[Any, str, dict[str, Any]]] = []
         self._contents: dict[int, tuple[str, Any, Any]] = {}
 
     def note(self, owner, name):
@@ -33,15 +35,31 @@ class Unwritten:
             path = f"{getattr(owner, '__qualname__', None) or owner.__name__}.{name}"
             self._noted[key] = owner, name, path, _found(owner, name)
 
-    def note_all(self, owner):
-        """Note all that is in a module or class; returns it."""
-        self._spaces.append((owner, dict(_space(owner))))
+    def note_all(self, owner, path=None):
+        """Note all that is in a module, class or object of a library's; returns it."""
+        self._spaces.append((owner, path or owner.__name__, dict(_space(owner))))
         return owner
 
     def note_contents(self, value, path):
         """Note what is in a library's list, set or dict."""
         if type(value) in (list, set, dict) and id(value) not in self._contents:
-            self._contents[id(value)] = path, value, value.copy()
+            self._contents[id(value)] = path, value, _without_ours(value)
+
+    def depend_on_settings(self, graph, names):
+        """Depend on the settings that code mentions.
+
+        Args:
+          graph: of the trace.
+          names: that it mentions, or None if that can be any.
+        """
+        for owner, node in self.settings:
+            at = None
+            for name, value in vars(owner).items():
+                contents = values.plain_contents(value)
+                if (names is None or name in names) and contents is not ABSENT:
+                    path = f"{node.name}.{name}"
+                    at = at or graph.node(node, "attribute", "__dict__", f"{node.name}.__dict__")
+                    graph.node(at, "plain", name, path, "value", contents)
 
     def close(self):
         """Raise where something was set.
@@ -62,14 +80,19 @@ class Unwritten:
             else:
                 delattr(owner, name)
         for _, value, before in self._changed_contents():
-            value.clear()
-            (value.extend if type(value) is list else value.update)(before)
+            if type(value) is dict:
+                for k in [k for k, v in value.items() if not _is_as_before(k, v, before)]:
+                    del value[k]
+                value.update({k: v for k, v in before.items() if k not in value})
+            else:
+                value.clear()
+                (value.extend if type(value) is list else value.update)(before)
 
     def _changed(self):
         found = [x for x in self._noted.values() if x[1] in self.set]
-        for owner, names in self._spaces:
+        for owner, path, names in self._spaces:
             for k in self.set & (names.keys() | _space(owner).keys()):
-                found.append((owner, k, f"{owner.__name__}.{k}", names.get(k, ABSENT)))
+                found.append((owner, k, f"{path}.{k}", names.get(k, ABSENT)))
         for owner, name, path, before in found:
             before = before.real if isinstance(before, Intercept) else before
             now = _found(owner, name)
@@ -79,12 +102,12 @@ class Unwritten:
 
     def _changed_contents(self):
         for path, value, before in self._contents.values():
-            if values.plain_contents(value) != values.plain_contents(before):
+            if _are_contents_changed(_without_ours(value), before):
                 yield path, value, before
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        for kept in (self._noted, self._spaces, self._contents):
+        for kept in (self._noted, self._spaces, self._contents, self.settings):
             kept.clear()
 
 
@@ -104,6 +127,32 @@ def _space(owner):
 def _is_lazy(owner, now):
     """Whether what a module has now may be there since it was asked for: a library's own doing."""
     return isinstance(now, types.ModuleType) or "__getattr__" in _space(owner)
+
+
+def _without_ours(value):
+    """Return a copy of a container without what a trace itself has put there."""
+    return [x for x in value if x is not Arrivals] if type(value) is list else value.copy()
+
+
+def _are_contents_changed(now, before):
+    """Whether something else is in a library's container, but for what it does of itself."""
+    if type(now) is dict:
+        is_same = all(_is_as_before(k, v, before) for k, v in now.items())
+        return not is_same or not before.keys() <= now.keys()
+    return len(now) != len(before) or not (
+        all(x is y for x, y in zip(now, before, strict=True))
+        or values.plain_contents(now) == values.plain_contents(before) is not ABSENT
+    )
+
+
+def _is_as_before(key, value, before):
+    """Whether an entry of a dict was there, or comes of an import."""
+    was = before.get(key, ABSENT)
+    value, was = [x.real if isinstance(x, Intercept) else x for x in (value, was)]
+    if was is ABSENT:
+        spec = getattr(value, "__spec__", None) if isinstance(value, types.ModuleType) else None
+        return spec is not None and key in (spec.name, spec.name.rpartition(".")[2])
+    return _is_same(value, was)
 
 
 def _is_same(a, b):
