@@ -6,7 +6,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src.core.divisions import divide_jaxpr, joined, settled
+from evertrace._src.core.divisions import Inside, Unreduced, Zeros, divide_jaxpr
 from evertrace._src.core.factors import split_alike
 
 SIZES = {"x": 4, "y": 2}
@@ -133,7 +133,11 @@ def test_dimensions_of_a_reshape_are_made_of_the_same_factors(shape, new_shape, 
             assert not parts or np.prod([sizes[f] for f in parts]) == n
 
 
+INSIDE = Inside(lax.cond_p, SIZES, None)
+
+
 def test_divisions_join_as_far_as_they_agree():
+    joined = INSIDE.joined
     assert joined(spec("x -"), spec("- y")) == spec("x y")
     assert joined(spec("xy"), spec("x")) == spec("xy")
     assert joined(spec("x"), spec("y")) == spec("-")
@@ -142,4 +146,12 @@ def test_divisions_join_as_far_as_they_agree():
 
 def test_a_carry_that_never_settles_is_open():
     turns = iter([spec("x"), spec("y")] * 9)
-    assert settled(lambda carry: [next(turns)], [spec("-")]) == [spec("-")]
+    assert INSIDE.settled(lambda carry: [next(turns)], [spec("-")]) == [spec("-")]
+
+
+def test_what_is_a_sum_on_one_way_only_is_an_error():
+    sums = Unreduced(spec("x -"), {"y"})
+    assert INSIDE.joined(sums, Unreduced(spec("- -"), {"y"})) == Unreduced(spec("x -"), {"y"})
+    assert INSIDE.joined(Zeros(spec("- -")), sums) == sums
+    with pytest.raises(ev.errors.ShardingTypeError, match="cond: one value is yet to be summed al"):
+        INSIDE.joined(sums, spec("x -"))

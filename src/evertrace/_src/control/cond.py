@@ -17,7 +17,6 @@ from evertrace._src.control.bodies import (
 from evertrace._src.control.call import split_tangents
 from evertrace._src.core import engine
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.divisions import joined
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import Primitive
@@ -190,9 +189,10 @@ def _run_all_branches(axis, index, operands, batched, branches):
 
 def _cond_divide(divisions, divide_jaxpr, *, branches):
     """Results lie as far as all branches agree."""
+    divide_jaxpr.decide(divisions[0])
     first, *rest = [divide_jaxpr(branch, divisions[1:]) for branch in branches]
     for other in rest:
-        first = [joined(a, b) for a, b in zip(first, other, strict=True)]
+        first = [divide_jaxpr.joined(a, b) for a, b in zip(first, other, strict=True)]
     return first
 
 

@@ -18,7 +18,6 @@ from evertrace._src.control.bodies import (
 from evertrace._src.control.call import split_tangents
 from evertrace._src.control.eager import cost, interpreting, may_interpret, on_host, run_compiled
 from evertrace._src.core import engine
-from evertrace._src.core.divisions import settled
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.reduce import reduce_or_p
 from evertrace._src.ops.structural import move_batch_dim, zeros
@@ -203,7 +202,10 @@ def _while_divide(divisions, divide_jaxpr, *, cond_jaxpr, cond_nconsts, body_jax
     """The carry lies as a turn of the body leaves it."""
     consts = divisions[cond_nconsts:][:body_nconsts]
     carry = divisions[cond_nconsts + body_nconsts :]
-    return settled(lambda carry: divide_jaxpr(body_jaxpr, [*consts, *carry]), carry)
+    carry = divide_jaxpr.settled(lambda c: divide_jaxpr(body_jaxpr, [*consts, *c]), carry)
+    (goes_on,) = divide_jaxpr(cond_jaxpr, [*divisions[:cond_nconsts], *carry])
+    divide_jaxpr.decide(goes_on)
+    return carry
 
 
 while_p: Primitive = Primitive(

@@ -25,7 +25,7 @@ from evertrace._src.control.bodies import as_types, memo, take, without_operands
 from evertrace._src.control.call import split_tangents
 from evertrace._src.core import engine
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.divisions import settled
+from evertrace._src.core.divisions import with_dimensions
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import LinearArg, is_linear
 from evertrace._src.lazy import LazyModule
@@ -81,13 +81,14 @@ def _scan_abstract(*avals, jaxpr, length, num_carry, **_):
 def _scan_divide(divisions, divide_jaxpr, *, jaxpr, num_consts, num_carry, **_):
     """A turn sees consts and carry as they are, and xs without the scanned dimension."""
     consts, carry, xs = split_operands(divisions, num_consts, num_carry)
-    slices = [x[1:] for x in xs]
+    slices = [with_dimensions(x, x[1:]) for x in xs]
 
     def turn(carry):
         return divide_jaxpr(jaxpr, [*consts, *carry, *slices])
 
-    carry = settled(lambda carry: turn(carry)[:num_carry], carry)
-    return [*carry, *[((), *y) for y in turn(carry)[num_carry:]]]
+    carry = divide_jaxpr.settled(lambda carry: turn(carry)[:num_carry], carry)
+    ys = turn(carry)[num_carry:]
+    return [*carry, *[with_dimensions(y, ((), *y)) for y in ys]]
 
 
 # ---------------------------------------------------------------- concrete values

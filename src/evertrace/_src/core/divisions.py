@@ -10,12 +10,18 @@ import itertools
 import math
 from typing import Any
 
-from evertrace._src import errors
+import numpy as np
+
+from evertrace._src import errors, source
+from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from evertrace._src.core.pictures import side_by_side
 from evertrace._src.core.primitive import JOINTLY
 
 _MOST_ROUNDS = 8  # of a loop's body, until its carry lies as it did before
+_SUM_IT_UP = (
+    "sum it up before: `reshard(x, P(...))` without `unreduced`, or `lax.psum` within `shard_map`."
+)
 
 
 class Axes(dict):
@@ -34,20 +40,96 @@ class Axes(dict):
         self.explicit, self.mesh = frozenset(explicit), mesh
 
 
-class _Inside:
+class Inside:
     """What rules of operations divide the jaxprs by that they hold.
 
     Attributes:
       mesh_sizes: the axes of the mesh.
     """
 
-    __slots__ = ("mesh_sizes",)
+    __slots__ = ("_prim", "_src", "mesh_sizes")
 
-    def __init__(self, mesh_sizes):
-        self.mesh_sizes = mesh_sizes
+    def __init__(self, prim, mesh_sizes, src):
+        self._prim, self._src, self.mesh_sizes = prim, src, mesh_sizes
 
     def __call__(self, closed_jaxpr, divisions):
         return divide_jaxpr(closed_jaxpr.jaxpr, divisions, self.mesh_sizes)
+
+    def joined(self, one, other):
+        """Return what two divisions of an array agree on, where one goes on from the other.
+
+        Raises:
+          ShardingTypeError: it is yet to be summed on one way, and not on the other.
+        """
+        used: set[str] = set()
+        found = []
+        for pair in zip(one, other, strict=True):
+            axes = tuple(itertools.takewhile(lambda a: a not in used, _agreed(*pair)))
+            used.update(axes)
+            found.append(axes)
+        sums = [d.axes if type(d) is Unreduced else frozenset() for d in (one, other)]
+        both = sums[0] | sums[1]
+        if sums[0] == sums[1] or Zeros in (type(one), type(other)):
+            return Unreduced(found, both) if both else tuple(found)
+        if source.is_backward(self._src):
+            return tuple(found)
+        raise errors.user_error(
+            errors.ShardingTypeError,
+            f"{self._prim.name}: one value is yet to be summed along "
+            f"{_listed(sorted(sums[0] ^ sums[1]))} on one of the ways that end in it, and not on "
+            "another.",
+            fix=_SUM_IT_UP,
+            anchor="sharding-type",
+            src=self._src,
+        )
+
+    def settled(self, turn, carry):
+        """Return the divisions of a loop's carry: those that a turn leaves as they are.
+
+        Args:
+          turn: function: divisions of the carry before a turn -> those after it.
+          carry: those at the start.
+        """
+        for _ in range(_MOST_ROUNDS):
+            after = [self.joined(a, b) for a, b in zip(carry, turn(carry), strict=True)]
+            if after == carry:
+                return carry
+            carry = after
+        return [((),) * len(division) for division in carry]
+
+    def along(self, names, divisions, of_terms):
+        """Return the divisions of what devices along named axes make of an array together.
+
+        Args:
+          names: of the axes.
+          divisions: that of the array.
+          of_terms: what terms of a sum along these axes become: "sum", "terms", None is an error.
+        """
+        (division,) = divisions
+        axes = division.axes if type(division) is Unreduced else frozenset()
+        if of_terms is None and not axes.isdisjoint(names):
+            raise errors.user_error(
+                errors.ShardingTypeError,
+                f"{self._prim.name}: the operand is yet to be summed along "
+                f"{_listed(sorted(axes.intersection(names)))}.",
+                fix=_SUM_IT_UP,
+                anchor="sharding-type",
+                src=self._src,
+            )
+        axes = axes.union(names) if of_terms == "terms" else axes.difference(names)
+        return [Unreduced(division, axes) if axes else tuple(division)]
+
+    def decide(self, division):
+        """Raise if the number that decides which way is taken is yet to be summed."""
+        if type(division) is Unreduced:
+            raise errors.user_error(
+                errors.ShardingTypeError,
+                f"{self._prim.name}: the number that decides is yet to be summed along "
+                f"{_listed(sorted(division.axes))}.",
+                fix=_SUM_IT_UP,
+                anchor="sharding-type",
+                src=self._src,
+            )
 
 
 class Unreduced(tuple):
@@ -78,9 +160,35 @@ class Unreduced(tuple):
         return hash((tuple.__hash__(self), self.axes))
 
 
+def with_dimensions(division, dims):
+    """Return the division of an array with other dimensions, which is a sum where the other is."""
+    return Unreduced(dims, division.axes) if type(division) is Unreduced else tuple(dims)
+
+
+class Varying(tuple):
+    """The division of what differs among devices within `shard_map`, and is no term of a sum.
+
+    A sum goes through no product with it: each term would be multiplied by something else.
+    """
+
+    def __new__(cls, division, axes):
+        """Return the division; the axes along which it differs are those of the terms beside it."""
+        return super().__new__(cls, division)
+
+
+class Zeros(tuple):
+    """The division of zeros that a program makes: sums along whatever axes."""
+
+
 def open_division(aval):
     """Return the division of an array that nothing divides."""
     return ((),) * aval.ndim
+
+
+def division_of_number(aval, value):
+    """Return the division of what no mesh divides, of which the value is known, or None."""
+    division = open_division(aval)
+    return division if value is None or np.any(value) else Zeros(division)
 
 
 def divide(prim, operands, divisions, results, params, mesh_sizes, src=None):
@@ -102,13 +210,18 @@ def divide(prim, operands, divisions, results, params, mesh_sizes, src=None):
       ShardingTypeError: operands are divided along two explicit axes where they are one factor, or
         one is yet to be summed and the operation is not linear in it.
     """
-    if Unreduced in map(type, divisions) and prim.divide is None:
-        axes = _axes_of_sum(prim, operands, divisions, src)
+    if Unreduced in map(type, divisions):
         plain = list(map(tuple, divisions))
-        found = divide(prim, operands, plain, results, params, mesh_sizes, src)
-        return [Unreduced(division, axes) for division in found]
+        if source.is_backward(src):  # cotangents, which nobody has written
+            return divide(prim, operands, plain, results, params, mesh_sizes, src)
+        if prim.divide is None:
+            axes = _axes_of_sum(prim, operands, divisions, src, results)
+            found = divide(prim, operands, plain, results, params, mesh_sizes, src)
+            return [Unreduced(division, axes) for division in found]
+    elif prim.linear is JOINTLY and operands and all([type(d) is Zeros for d in divisions]):
+        return [Zeros(open_division(aval)) for aval in results]
     if prim.divide is not None:
-        return prim.divide(divisions, _Inside(mesh_sizes), **params)
+        return prim.divide(divisions, Inside(prim, mesh_sizes, src), **params)
     if not prim.factors:
         return [open_division(aval) for aval in results]
     factors = prim.factors(operands, results, **params)
@@ -130,7 +243,9 @@ def divide_jaxpr(jaxpr, divisions, mesh_sizes):
     known: dict[Any, tuple] = dict(zip(jaxpr.invars, divisions, strict=True))
 
     def read(atom):
-        found = None if type(atom) is Literal else known.get(atom)
+        if type(atom) is Literal:
+            return division_of_number(atom.aval, atom.val)
+        found = known.get(atom)
         return open_division(atom.aval) if found is None else found
 
     for eqn in jaxpr.eqns:
@@ -147,54 +262,42 @@ def divide_jaxpr(jaxpr, divisions, mesh_sizes):
     return [read(x) for x in jaxpr.outvars]
 
 
-def _axes_of_sum(prim, operands, divisions, src):
+def _axes_of_sum(prim, operands, divisions, src, results=()):
     """Return the axes along which results are yet to be summed, since operands are.
 
     A sum goes through what is linear in it: in all operands at once, which are then sums along the
-    same axes, or in one of them alone.
+    same axes, or in one of them alone. Zero is a sum along any axes, indices and predicates are
+    no terms; and rounding to integers is not linear, as the derivative has it.
     """
     sums = {i: d.axes for i, d in enumerate(divisions) if type(d) is Unreduced}
     first, axes = next(iter(sums.items()))
     jointly = prim.linear is JOINTLY
-    if jointly and all([sums.get(i) == axes for i in range(len(operands))]):
+    rounds = jointly and is_inexact(operands[first]) and not all(map(is_inexact, results))
+    terms = [i for i, d in enumerate(divisions) if not _adds_nothing(operands, first, i, d)]
+    if jointly and not rounds and all([sums.get(i) == axes for i in terms]):
         return axes
-    if not jointly and prim.linear and len(sums) == 1 and first in prim.linear:
+    varies = Varying in map(type, divisions)
+    if not (jointly or varies) and prim.linear and len(sums) == 1 and first in prim.linear:
         return axes
     text = _shown(operands[first], divisions[first])
+    wrong = (
+        "rounds it" if rounds else "adds what is not" if jointly else "is not linear in it alone"
+    )
     raise errors.user_error(
         errors.ShardingTypeError,
         f"{prim.name}: operand {first}, {text}, is yet to be summed along {_listed(sorted(axes))}, "
-        f"and the operation {'adds what is not' if jointly else 'is not linear in it alone'}.",
-        fix="sum it up before, `reshard(x, P(...))` without `unreduced`.",
+        f"and the operation {wrong}.",
+        fix=_SUM_IT_UP,
         anchor="sharding-type",
         src=src,
     )
 
 
-def joined(one, other):
-    """Return what two divisions of an array agree on, where one goes on from the other."""
-    used: set[str] = set()
-    found = []
-    for pair in zip(one, other, strict=True):
-        axes = tuple(itertools.takewhile(lambda a: a not in used, _agreed(*pair)))
-        used.update(axes)
-        found.append(axes)
-    return tuple(found)
-
-
-def settled(turn, carry):
-    """Return the divisions of a loop's carry: those that a turn leaves as they are.
-
-    Args:
-      turn: function: divisions of the carry before a turn -> those after it.
-      carry: those at the start.
-    """
-    for _ in range(_MOST_ROUNDS):
-        after = [joined(a, b) for a, b in zip(carry, turn(carry), strict=True)]
-        if after == carry:
-            return carry
-        carry = after
-    return [((),) * len(division) for division in carry]
+def _adds_nothing(operands, first, i, division):
+    """Whether an operand beside a term is zero, or an index or predicate, the same for all."""
+    if type(division) is Zeros:
+        return True
+    return type(division) is not Varying and is_inexact(operands[i]) < is_inexact(operands[first])
 
 
 def of_call(name):

@@ -7,7 +7,14 @@ operations' factors (`core.divisions`).
 
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.divisions import divide, divide_jaxpr, open_division
+from evertrace._src.core.divisions import (
+    Unreduced,
+    divide,
+    divide_jaxpr,
+    division_of_number,
+    open_division,
+)
+from evertrace._src.core.tracer import state
 from evertrace._src.ops.sharding_constraint import first_device
 from evertrace._src.support import Cache
 
@@ -110,7 +117,15 @@ def lay_out(prim, args, params, outs):
     operands, results = [x.aval for x in args], [x.aval for x in outs]
     axes = like.axis_sizes()
     divided = _divisions([sharding_of(x) for x in args], operands, axes)
-    if not prim.factors or prim.divide is not None:  # whose params may hold functions
+    if Unreduced in map(type, divided):
+        divided = [
+            division_of_number(x.aval, x._host if type(x) is Array else x.val)
+            if sharding_of(x) is None
+            else d
+            for x, d in zip(args, divided, strict=True)
+        ]
+        divisions = divide(prim, operands, divided, results, params, axes, state.src)
+    elif not prim.factors or prim.divide is not None:  # whose params may hold functions
         divisions = divide(prim, operands, divided, results, params, axes)
     else:
         key = (prim, *operands, *divided, *params.values(), *axes.items(), axes.explicit)

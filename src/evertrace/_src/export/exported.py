@@ -22,7 +22,7 @@ from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.dims.scope import SymbolicScope
 from evertrace._src.engines import runtime
-from evertrace._src.export import container, hostile, symbolic, trees
+from evertrace._src.export import container, hostile, placed, symbolic, trees
 from evertrace._src.support import Cache, cached_property, set_module
 from evertrace._src.transforms.staging import hoist_consts, stage_open
 
@@ -79,7 +79,9 @@ class Exported:
     """A function as a program that other processes and machines can run.
 
     It is made by `export` and `deserialize`. Unlike JAX's it holds one program per platform
-    instead of one that asks for the platform; it runs on one device, and keeps all arguments.
+    instead of one that asks for the platform, and keeps all arguments. Where arguments or results
+    lie over a mesh, or a constraint in it names one, it is called on as many devices, and lays
+    them out as they were; constraints within it are not kept.
 
     Attributes:
       fun_name: the function's name.
@@ -112,8 +114,8 @@ class Exported:
     _derive: Callable[[], "Exported"] | None = None
     calling_convention_version: int = CALLING_CONVENTION
     _scope: SymbolicScope | None = None
+    _layout: placed.Layout | None = None
 
-    nr_devices = 1
     ordered_effects: tuple[Any, ...] = ()
     unordered_effects: tuple[Any, ...] = ()
     uses_global_constants = False
@@ -132,8 +134,13 @@ class Exported:
         return tuple(range(len(self.in_avals)))
 
     @property
+    def nr_devices(self) -> int:
+        """The number of devices that it is called on; what lies over no mesh runs on any."""
+        return 1 if self._layout is None else self._layout.size
+
+    @property
     def in_shardings_hlo(self) -> tuple[None, ...]:
-        """None for each argument: a program runs on one device."""
+        """None for each argument: how it lies is told by `in_shardings_jax`, as by JAX."""
         return (None,) * len(self.in_avals)
 
     @property
@@ -141,15 +148,26 @@ class Exported:
         """None for each result."""
         return (None,) * len(self.out_avals)
 
-    def in_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
-        """Return None for each argument, whatever the mesh."""
-        del mesh
-        return self.in_shardings_hlo
+    def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
+        """Return for each argument its sharding over a mesh, None where nothing was said.
 
-    def out_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
-        """Return None for each result, whatever the mesh."""
-        del mesh
-        return self.out_shardings_hlo
+        Raises:
+          ValueError: the mesh has other axes than that of the export.
+        """
+        return self._over(mesh, "inputs", self.in_avals)
+
+    def out_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
+        """Return for each result its sharding over a mesh, as `in_shardings_jax`.
+
+        Unlike JAX's it also tells those of which only the operations say how they lie.
+        """
+        return self._over(mesh, "outputs", self.out_avals)
+
+    def _over(self, mesh, side, avals):
+        layout = self._layout
+        if layout is None:
+            return (None,) * len(avals)
+        return layout.over(placed.checked_mesh(self.fun_name, layout, mesh), getattr(layout, side))
 
     def mlir_module(self) -> str:
         """Return the program for the first platform as StableHLO text.
@@ -187,6 +205,7 @@ class Exported:
             "platforms": self.platforms,
             "checks": [check._impl for check in self.disabled_safety_checks],
             "calling_convention": self.calling_convention_version,
+            "layout": None if self._layout is None else self._layout.to_json(),
             "sizes": None
             if self._scope is None
             else {"constraints": self._scope.constraints, "least": self._scope.least},
@@ -285,8 +304,8 @@ class Exported:
 
         Raises:
           ValueError: the structure, a shape or a dtype is another, sizes do not fulfil what was
-            declared of them, the platform is another, or a derivative was not written with the
-            bytes.
+            declared of them, the platform or the number of devices is another, or a derivative
+            was not written with the bytes.
           TypeError: for forward-mode differentiation.
           NotImplementedError: for `vmap`.
         """
@@ -306,7 +325,10 @@ class Exported:
             _checked(self.fun_name, i, x, aval)
             for i, (x, aval) in enumerate(zip(leaves, self.in_avals, strict=True))
         ]
-        return tree.unflatten(self.out_tree, self._flat(*operands))
+        layout = self._layout
+        if layout is None:
+            return tree.unflatten(self.out_tree, self._flat(*operands))
+        return tree.unflatten(self.out_tree, layout.call(self.fun_name, self._flat, operands))
 
 
 def _checked(name, i, x, want):
@@ -388,9 +410,9 @@ def export(
 
     def exporter(*args, **kwargs):
         traced = fun_jit.trace(*args, **kwargs)
-        return _export(
-            traced.jaxpr, traced.fun_name, traced.in_tree, traced.out_tree, names, disabled_checks
-        )
+        layout = placed.layout_of(traced)
+        trees = traced.in_tree, traced.out_tree
+        return _export(traced.jaxpr, traced.fun_name, *trees, names, disabled_checks, layout)
 
     return exporter
 
@@ -405,7 +427,15 @@ def _checked_platforms(platforms) -> tuple[str, ...]:
     return tuple(platforms or (default_export_platform(),))
 
 
-def _export(closed, name, in_tree, out_tree, platforms, checks: Sequence[DisabledSafetyCheck]):
+def _export(
+    closed,
+    name,
+    in_tree,
+    out_tree,
+    platforms,
+    checks: Sequence[DisabledSafetyCheck],
+    layout: placed.Layout | None,
+):
     """Export a closed jaxpr."""
     if observable(closed.jaxpr.effects):
         effects = ", ".join(sorted(map(str, closed.jaxpr.effects)))
@@ -433,12 +463,13 @@ def _export(closed, name, in_tree, out_tree, platforms, checks: Sequence[Disable
         platforms,
         tuple(checks),
         tuple(modules[FAMILIES[p]] for p in platforms),
-        lambda: _export_vjp(closed, name, platforms, checks),
+        lambda: _export_vjp(closed, name, platforms, checks, layout),
         _scope=scope,
+        _layout=layout,
     )
 
 
-def _export_vjp(closed, name, platforms, checks):
+def _export_vjp(closed, name, platforms, checks, layout):
     """Export the derivative of a closed jaxpr, see `Exported.vjp`."""
     n = len(closed.in_avals)
     moving = [i for i, aval in enumerate(closed.in_avals) if is_inexact(aval)]
@@ -460,7 +491,8 @@ def _export_vjp(closed, name, platforms, checks):
     in_tree = tree.structure((tuple(avals), {}))
     out_tree = tree.structure(tuple(moving))
     closed_vjp = ClosedJaxpr(jaxpr, consts)
-    return _export(closed_vjp, f"{name}_vjp", in_tree, out_tree, platforms, checks)
+    layout = layout and layout.of_vjp(closed.in_avals, closed.out_avals)
+    return _export(closed_vjp, f"{name}_vjp", in_tree, out_tree, platforms, checks, layout)
 
 
 @public
@@ -518,6 +550,7 @@ def deserialize(blob: Any, *, verify: bool = False) -> Exported:
             tuple(modules),
             None if made is None else functools.partial(_identity, made),
             _scope=scope,
+            _layout=placed.from_json(data.get("layout")),
         )
         if verify:
             _verify(made, 60 if verify is True else float(verify))

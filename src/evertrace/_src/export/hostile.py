@@ -43,6 +43,7 @@ def check_description(descriptions, programs):
         _expect(known and set(platforms) <= set(FAMILIES), "platforms")
         _expect(_is_list(checks) and all(map(_is_text, checks)), "checks")
         is_symbolic = _check_sizes(data.get("sizes"))
+        _check_layout(data)
         for avals, structure in (("in_avals", "in_tree"), ("out_avals", "out_tree")):
             _expect(_is_list(data.get(avals)), "types")
             for aval in data[avals]:
@@ -114,6 +115,37 @@ def _check_sizes(data):
 
 def _is_size(x):
     return isinstance(x, str) and len(x) <= _LONGEST
+
+
+def _check_layout(data):
+    """Check what is said of devices: axes of a mesh, and for each leaf a spec that names them."""
+    layout = data.get("layout")
+    if layout is None:
+        return
+    _expect(isinstance(layout, dict) and _is_list(layout.get("axes")), "a layout")
+    sizes = {}
+    for axis in layout["axes"]:
+        _expect(_is_list(axis) and len(axis) == 3, "an axis")
+        name, size, kind = axis
+        known = _is_text(name) and name not in sizes and type(size) is int and 0 < size < _LARGEST
+        _expect(known and kind in ("Auto", "Explicit", "Manual"), "an axis")
+        sizes[name] = size
+    for side, avals in (("inputs", "in_avals"), ("outputs", "out_avals")):
+        specs: Any = layout.get(side)
+        _expect(_is_list(specs) and len(specs) == len(data[avals]), "a spec for each leaf")
+        for spec, aval in zip(specs, data[avals], strict=True):
+            if spec is not None:
+                _check_spec(spec, sizes, aval)
+
+
+def _check_spec(spec, sizes, aval):
+    _expect(_is_list(spec) and len(spec) == 2 and all(map(_is_list, spec)), "a spec")
+    entries, unreduced = spec
+    _expect(len(entries) <= len(aval[0]), "a spec of so many dimensions")
+    parts = [e if _is_list(e) else [e] for e in entries if e is not None]
+    named = [name for part in (*parts, unreduced) for name in part]
+    known = all(_is_text(name) and name in sizes for name in named)
+    _expect(known and len(set(named)) == len(named), "a spec of its axes")
 
 
 def _check_aval(data, is_symbolic=False):

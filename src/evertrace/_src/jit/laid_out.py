@@ -5,7 +5,7 @@ that the trace depends on: the sharding of each input that the answer comes from
 """
 
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.divisions import divide, open_division
+from evertrace._src.core.divisions import divide, division_of_number, open_division
 from evertrace._src.core.jaxpr import Literal, Var
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
@@ -78,11 +78,11 @@ class _Walk:
         found = None
         if self._like is not None:
             divisions = [
-                open_division(x.aval) if type(x) is Literal else self._known[id(x)]
+                division_of_number(x.aval, x.val) if type(x) is Literal else self._known[id(x)]
                 for x in eqn.invars
             ]
             sizes = self._like.axis_sizes()
-            found = divide(eqn.primitive, operands, divisions, results, eqn.params, sizes)
+            found = divide(eqn.primitive, operands, divisions, results, eqn.params, sizes, eqn.src)
         return [open_division(aval) for aval in results] if found is None else found
 
     def _source(self, var):

@@ -251,10 +251,11 @@ def pcast(x: T, axis_name: Any, *, to: Any) -> T:
 
     Raises:
       NameError: there is no such axis in scope.
+      ShardingTypeError: what is not linear is computed of terms, within `shard_map`.
       ValueError: `to` is something else.
 
-    Differs from JAX: never needed, as types do not say what varies or is a term of a sum, so that
-    what is not linear may be computed of terms.
+    Differs from JAX: never needed, as types do not say what varies. What is not linear is refused
+    of terms; they may be multiplied by what all share without its being "reduced".
 
     Example:
       >>> ev.vmap(lambda x: lax.pcast(1.5, "i", to="varying"), axis_name="i")(jnp.arange(2))
@@ -269,13 +270,12 @@ def pcast(x: T, axis_name: Any, *, to: Any) -> T:
             anchor="choice",
         )
     ops.size_in_scope("pcast", names)
+    casts = {"varying": ops.pcast_p, "unreduced": ops.as_terms_p}
 
     def cast(leaf):
         out = as_array(leaf, "pcast")
-        if to != "varying":
-            return out
-        for name in names:
-            out = ops.pcast_p.bind(out, axis_name=(name,))
+        for name in names if to in casts else ():
+            out = casts[to].bind(out, axis_name=(name,))
         return out
 
     return tree.map(cast, x)

@@ -75,7 +75,7 @@ def size_in_scope(op, axis_name):
     return math.prod(sizes)
 
 
-def _collective(name, names, abstract, along, *, dims=(), **rules):
+def _collective(name, names, abstract, along, *, dims=(), of_terms=None, **rules):
     """Make a primitive of one operand that combines values along named axes.
 
     Args:
@@ -84,6 +84,8 @@ def _collective(name, names, abstract, along, *, dims=(), **rules):
       abstract: type rule; gets the size of the axes behind the operand.
       along: see the top of this module.
       dims: the params that count dimensions of the operand.
+      of_terms: what it makes of the terms of a sum along the axes: "sum", "terms", or None where
+        these have to be added up before.
       **rules: see `Primitive`.
     """
 
@@ -101,12 +103,16 @@ def _collective(name, names, abstract, along, *, dims=(), **rules):
         shifted = {param: params[param] + 1 for param in dims}
         return prim.bind(moveaxis(x, dim, 0), **(params | shifted)), 0
 
+    def divide(divisions, divide_jaxpr, **params):
+        return divide_jaxpr.along(as_names(params[names]), divisions, of_terms)
+
     prim = Primitive(
         name,
         cache_types=False,
         host=NOT_RUN,
         abstract=abstract_in_scope,
         batch_call=batch_call,
+        divide=divide,
         effects=lambda **params: frozenset(map(NamedAxis, as_names(params[names]))),
         **rules,
     )
@@ -175,6 +181,7 @@ psum_p: Primitive = _collective(
     "axes",
     _psum_abstract,
     _psum_along,
+    of_terms="sum",
     jvp=_psum_jvp,
     transpose=_psum_transpose,
 )
@@ -216,6 +223,7 @@ def _like(name, along, transposed):
         host=NOT_RUN,
         abstract=lambda t, x, *, axes: t,
         batch_call=batch_call,
+        divide=lambda d, divide_jaxpr, *, axes: divide_jaxpr.along(axes, d[:1], "sum"),
         effects=lambda *, axes: frozenset(map(NamedAxis, axes)),
         linear=(0,),
         deriv=(None, None),
@@ -349,6 +357,16 @@ pcast_p = _collective(
     _pcast_along,
     linear=JOINTLY,
     transpose=lambda ct, x, *, axis_name: [pcast_back_p.bind(ct, axis_name=axis_name)],
+)
+# The same values, which count as terms of one sum; each of them is sent what the sum is.
+as_terms_p = _collective(
+    "pcast_unreduced",
+    "axis_name",
+    lambda x, size, *, axis_name: x,
+    _pcast_along,
+    of_terms="terms",
+    linear=JOINTLY,
+    transpose=lambda ct, x, *, axis_name: [ct],
 )
 pcast_back_p = _collective(
     "pcast_back",
@@ -485,6 +503,7 @@ reduce_scatter_p = _collective(
     _reduce_scatter_abstract,
     _reduce_scatter_along,
     dims=("scatter_dimension",),
+    of_terms="sum",
     linear=JOINTLY,
     transpose=_reduce_scatter_transpose,
 )

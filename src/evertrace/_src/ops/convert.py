@@ -280,6 +280,7 @@ stop_gradient_p: Primitive = Primitive(
     host=_same,
     jvp=no_tangent,
     physical=lambda avals: {},
+    divide=lambda divisions, divide_jaxpr: divisions,  # also of what is yet to be summed
     # The unknown of a linear map goes in where a batch of branches shields some examples.
     transpose=lambda ct, x: [None],
 )

@@ -26,6 +26,7 @@ from evertrace._src.arrays.types import AxisName
 from evertrace._src.core.tracer import state
 from evertrace._src.engines import runtime
 from evertrace._src.jit.laid_out import sharding_behind
+from evertrace._src.ops.collective import as_terms_p
 from evertrace._src.ops.elementwise import scale
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim
@@ -48,7 +49,7 @@ from evertrace._src.sharding.mesh import Mesh, context_mesh
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
 from evertrace._src.tracebacks import shortened
-from evertrace._src.transforms.batching import Axis, batch_flat
+from evertrace._src.transforms.batching import Axis, batch_flat, is_term
 
 top = set_module("evertrace")
 
@@ -148,12 +149,14 @@ def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
             return [as_operand(x, where) for x in outs]
 
         divided = [[*_names(s), *s.unreduced] for s in specs]
-        outs, varying = _over_axes(call, call.axes, of_parts, parts, divided)
+        terms = [s.unreduced for s in specs]
+        outs, varying, summed = _over_axes(call, call.axes, of_parts, parts, divided, terms)
         found = _of_arrays(tree.flatten_axes(f"{where} out_specs", out_tree, out_specs))
-        whole = [
-            _join(call, x, names, _checked_spec(call, "out_specs", spec), i)
-            for i, (x, names, spec) in enumerate(zip(outs, varying, found, strict=True))
-        ]
+        whole = []
+        for i, (x, names, sums, spec) in enumerate(zip(outs, varying, summed, found, strict=True)):
+            spec = _checked_spec(call, "out_specs", spec)
+            _check_summed(call, spec, sums, i)
+            whole.append(_join(call, x, names, spec, i))
         return tree.unflatten(out_tree, whole)
 
     return mapped
@@ -281,7 +284,7 @@ def _as_terms(x, at, count):
     return as_array(concatenate_p.bind(first, rest, dimension=at))
 
 
-def _over_axes(call, axes, fun, values, divided):
+def _over_axes(call, axes, fun, values, divided, terms):
     """Run a function of parts over some axes of the mesh, outermost first.
 
     Args:
@@ -290,19 +293,27 @@ def _over_axes(call, axes, fun, values, divided):
       fun: function of flat parts -> list of parts.
       values: arguments, with one leading axis for each of the axes that divides them.
       divided: per argument, the names of these.
+      terms: per argument, the names of those along which its parts are terms of a sum.
 
     Returns:
-      The results, with one leading axis for each of the axes along which they differ, and the
-      names of these, outermost first.
+      The results, with one leading axis for each of the axes along which they differ; the names of
+      these, outermost first; and of those along which they are terms of a sum.
     """
     if not axes:
         outs = fun(*values)
-        return outs, [()] * len(outs)
-    (name, *inner), names = axes, []
+        return outs, [()] * len(outs), [()] * len(outs)
+    (name, *inner), names, sums = axes, [], []
     size = dict(call.mesh.shape_tuple)[name]
 
     def of_slice(*parts):
-        outs, names[:] = _over_axes(call, inner, fun, parts, divided)
+        parts = [
+            as_terms_p.bind(x, axis_name=(name,)) if call.check and name in t else x
+            for x, t in zip(parts, terms, strict=True)
+        ]
+        outs, names[:], inner_sums = _over_axes(call, inner, fun, parts, divided, terms)
+        sums[:] = [
+            (name, *rest) if is_term(x) else rest for x, rest in zip(outs, inner_sums, strict=True)
+        ]
         return outs
 
     dims = [0 if name in d else None for d in divided]
@@ -314,7 +325,7 @@ def _over_axes(call, axes, fun, values, divided):
     varying = [
         rest if d is None else (name, *rest) for rest, d in zip(names, out_dims, strict=True)
     ]
-    return placed, varying
+    return placed, varying, sums
 
 
 def _join(call, x, varying, spec, number):
@@ -376,6 +387,20 @@ def _differing_error(call, spec, name, number):
         "check_vma=False to take that of the first device.",
         anchor="shard-map",
     )
+
+
+def _check_summed(call, spec, sums, number):
+    """Raise if a result is yet to be summed along axes of which its spec does not say so."""
+    for name in sums:
+        if name not in spec.unreduced:
+            raise errors.user_error(
+                errors.ShardingTypeError,
+                f"{call.where}: out_specs has {spec} for result {number}, which is yet to be "
+                f"summed along the axis {name!r}.",
+                fix=f"sum it up, `lax.psum(x, {name!r})`, or write `unreduced={{{name!r}}}` into "
+                "the spec.",
+                anchor="shard-map",
+            )
 
 
 # ------------------------------------------------------------------------ smap and pmap

@@ -7,8 +7,15 @@ by an effect, and then come here even without a batched operand.
 
 from typing import Any, NamedTuple
 
+from evertrace._src.core.divisions import (
+    Unreduced,
+    Varying,
+    divide,
+    division_of_number,
+    open_division,
+)
 from evertrace._src.core.effects import NamedAxis
-from evertrace._src.core.jaxpr import eval_jaxpr
+from evertrace._src.core.jaxpr import Literal, eval_jaxpr
 from evertrace._src.core.primitive import missing_rule
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.structural import move_batch_dim
@@ -31,14 +38,18 @@ class Axis(NamedTuple):
 
 
 class BatchTracer(Tracer):
-    """One example's view of an array `value` that is batched along `dim`."""
+    """One example's view of an array `value` that is batched along `dim`.
 
-    __slots__ = ("dim", "value")
+    Attributes:
+      is_term: whether the examples are terms of one sum, yet to be added up.
+    """
 
-    def __init__(self, trace, value, dim):
+    __slots__ = ("dim", "is_term", "value")
+
+    def __init__(self, trace, value, dim, is_term=False):
         shape = value.aval.shape
         self.aval = value.aval.update(shape=shape[:dim] + shape[dim + 1 :])
-        self._trace, self.value, self.dim = trace, value, dim
+        self._trace, self.value, self.dim, self.is_term = trace, value, dim, is_term
 
     @property
     def val(self):
@@ -75,12 +86,12 @@ class BatchTrace(Trace):
 
     def process(self, prim, args, params):
         """Apply the batching rule of `prim`."""
-        values, dims, batched = [], [], False
+        values, dims, batched, has_terms = [], [], False, False
         for x in args:
             if type(x) is BatchTracer and x._trace.axis is self.axis:
                 values.append(x.value)
                 dims.append(x.dim)
-                batched = True
+                batched, has_terms = True, has_terms or x.is_term
             else:
                 values.append(x)
                 dims.append(None)
@@ -96,9 +107,36 @@ class BatchTrace(Trace):
                 raise missing_rule(prim, "batching rule", prim.batch)
         finally:
             state.trace = previous
+        if has_terms or (self.axis.tells and prim.divide and self._mentioned(prim, params)):
+            return self._tracers_of_terms(prim, args, params, out, out_dims)
         if not prim.multiple_results:
             return self.tracer(out, out_dims)
         return [self.tracer(x, d) for x, d in zip(out, out_dims, strict=True)]
+
+    def _tracers_of_terms(self, prim, args, params, out, dims):
+        """Return the tracers of results, some of them terms of a sum, as the operands' are.
+
+        Raises:
+          ShardingTypeError: the operation is not linear in a term.
+        """
+        several = prim.multiple_results
+        outs, dims = (out, dims) if several else ([out], [dims])
+        tracers = [self.tracer(x, d) for x, d in zip(outs, dims, strict=True)]
+        divisions = [self._division(x) for x in args]
+        operands, results = [x.aval for x in args], [x.aval for x in tracers]
+        sizes = {self.axis.name: self.axis.size}
+        found = divide(prim, operands, divisions, results, params, sizes, state.src)
+        for x, division in zip(tracers, found or (), strict=bool(found)):
+            if type(x) is BatchTracer and x._trace is self:
+                x.is_term = type(division) is Unreduced
+        return tracers if several else tracers[0]
+
+    def _division(self, x):
+        """Return the division of an operand, by this trace's axis alone."""
+        if type(x) is BatchTracer and x._trace.axis is self.axis:
+            kind = Unreduced if x.is_term else Varying
+            return kind(open_division(x.aval), {self.axis.name})
+        return division_of_number(x.aval, x.val if type(x) is Literal else None)
 
     def _mentioned(self, prim, params):
         """Whether an operation mentions the name of the batched axis."""
@@ -117,6 +155,11 @@ class BatchTrace(Trace):
         if type(x) is BatchTracer and x._trace.axis is self.axis:
             return x.value, x.dim
         return x, None
+
+
+def is_term(x):
+    """Whether a value, of the current trace if it is a tracer, is a term of a sum of all."""
+    return type(x) is BatchTracer and x.is_term and x._trace.axis is state.trace.axis
 
 
 def batch_flat(fun, axis, values, dims):

@@ -13,7 +13,7 @@ from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.ops.collective import shared
 from evertrace._src.ops.elementwise import add_any, mul_p
 from evertrace._src.ops.structural import reduce_sum_p, zeros
-from evertrace._src.source import in_derivative
+from evertrace._src.source import in_derivative, user_source
 from evertrace._src.transforms.linearize import Entry, TapeTrace
 from evertrace._src.transforms.staging import restage
 
@@ -21,6 +21,7 @@ from evertrace._src.transforms.staging import restage
 def backward(entries, cotangents):
     """Carry cotangents, a dict by node that is added to, back along a tape."""
     previous = state.src
+    here = user_source()  # of what ran at once, and noted no place
     try:
         for e in reversed(entries):
             if e.prim.multiple_results:
@@ -31,7 +32,7 @@ def backward(entries, cotangents):
                 ct = cotangents.pop(e.outs[0], None)
                 if ct is None:
                     continue
-            state.src = in_derivative(e.src, e.prim.name, True)
+            state.src = in_derivative(e.src or here, e.prim.name, True)
             _back(e, ct, cotangents)
     finally:
         state.src = previous

@@ -111,7 +111,8 @@ class Partitioned:
         name, donated, mesh = self._request.name, self._request.donated, like.mesh
         start = time.perf_counter()
         jaxpr = shared_out(self._jaxpr, place.inputs, mesh)
-        outputs = divide_jaxpr(jaxpr, place.inputs, Axes(place.sizes, mesh=mesh))
+        explicit = like.axis_sizes().explicit
+        outputs = divide_jaxpr(jaxpr, place.inputs, Axes(place.sizes, explicit, mesh))
         platform = place.devices[0].platform
         divided = Divided(place.sizes, place.inputs, outputs)
         text, callbacks = lower_jaxpr(jaxpr, name, donated, platform, divided=divided)
