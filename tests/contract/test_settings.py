@@ -1,11 +1,13 @@
 """Settings of the process and the thread that a function reads: later calls find the same."""
 
 import decimal
+import functools
 import gc
 import inspect
 import sys
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -155,6 +157,7 @@ def test_event_is_recorded_at_each_call(jit):
 
 
 REFUSED = {
+    "tracemalloc.stop": lambda: tracemalloc.stop(),
     "evertrace.config.update": lambda: ev.config.update("log_compiles", False),
     "evertrace.monitoring.clear_event_listeners": lambda: monitoring.clear_event_listeners(),
     "evertrace.profiler.device_memory_profile": lambda: profiler.device_memory_profile(),
@@ -182,6 +185,23 @@ def test_what_cannot_be_asked_again_is_refused_by_its_name(name):
         ev.jit(f)(X)
     with ev.impurity("ignore"):
         ev.jit(f)(X)
+
+
+@functools.singledispatch
+def kind_of(x):
+    return 1
+
+
+def test_function_is_registered_for_a_type():
+    def f(x):
+        kind_of.register(int, lambda x: 2)
+        return x * kind_of(3)
+
+    registered = dict(kind_of.registry)
+    with pytest.raises(ImpurityError, match=r"changes what is in global kind_of: .*registry"):
+        ev.jit(f)(X)
+    assert dict(kind_of.registry) == registered
+    assert kind_of(3) == 1
 
 
 def test_function_that_no_table_knows_is_refused(monkeypatch):

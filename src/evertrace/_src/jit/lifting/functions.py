@@ -357,6 +357,10 @@ class Functions:
             ):
                 keys = tuple(map(weakly, value))  # such as the registry of `singledispatch`
                 contents.check, contents.want = "keys", (dict, keys)
+                names = fun.__code__.co_freevars
+                at_cache = names.index("dispatch_cache") if "dispatch_cache" in names else -1
+                cache = fun.__closure__[at_cache].cell_contents if at_cache >= 0 else None
+                self.lifter.unwritten.note_contents(value, contents.name, cache)
                 for key, x in value.items():
                     self.lifter.lift(x, self.graph.node(contents, "key", key, name))
             elif callable(value) or not is_library_class(type(value)):

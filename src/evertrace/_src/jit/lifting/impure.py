@@ -138,6 +138,8 @@ _REGISTRIES = {
     "copyreg": "add_extension clear_extension_cache constructor pickle remove_extension",
     "csv": "field_size_limit list_dialects register_dialect unregister_dialect",
     "email.charset": "add_alias add_charset add_codec",
+    "faulthandler": "disable dump_traceback_later enable register unregister",
+    "gettext": "bindtextdomain install textdomain",
     "importlib": "invalidate_caches reload",
     "logging": "addLevelName captureWarnings setLogRecordFactory setLoggerClass",
     "logging: Filterer": "addFilter removeFilter",
@@ -146,6 +148,7 @@ _REGISTRIES = {
     "multiprocessing": "set_executable set_forkserver_preload set_start_method",
     "shutil": "register_archive_format register_unpack_format unregister_archive_format "
     "unregister_unpack_format",
+    "tracemalloc": "clear_traces reset_peak start stop",
     "urllib.request": "install_opener",
     "xml.etree.ElementTree": "register_namespace",
 }

@@ -26,7 +26,7 @@ class Unwritten:
         self.settings: list[tuple[Any, Any]] = []
         self._noted: dict[tuple[int, str], tuple[Any, str, str, Any]] = {}
         self._spaces: list[tuple[Any, str, dict[str, Any]]] = []
-        self._contents: dict[int, tuple[str, Any, Any]] = {}
+        self._contents: dict[int, tuple[str, Any, Any, Any]] = {}
 
     def note(self, owner, name):
         """Note what a module, class or function has under a name, before the code can set it."""
@@ -40,10 +40,10 @@ class Unwritten:
         self._spaces.append((owner, path or owner.__name__, dict(_space(owner))))
         return owner
 
-    def note_contents(self, value, path):
-        """Note what is in a library's list, set or dict."""
+    def note_contents(self, value, path, cache=None):
+        """Note what is in a library's list, set or dict; a cache of it is emptied with it."""
         if type(value) in (list, set, dict) and id(value) not in self._contents:
-            self._contents[id(value)] = path, value, _without_ours(value)
+            self._contents[id(value)] = path, value, _without_ours(value), cache
 
     def depend_on_settings(self, graph, names):
         """Depend on the settings that code mentions.
@@ -69,7 +69,7 @@ class Unwritten:
         """
         for _, _, path, _ in self._changed():
             raise _error(f"sets {path}")
-        for path, _, _ in self._changed_contents():
+        for path, *_ in self._changed_contents():
             raise _error(f"changes what is in {path}")
 
     def restore(self):
@@ -79,7 +79,7 @@ class Unwritten:
                 setattr(owner, name, before)
             else:
                 delattr(owner, name)
-        for _, value, before in self._changed_contents():
+        for _, value, before, cache in self._changed_contents():
             if type(value) is dict:
                 for k in [k for k, v in value.items() if not _is_as_before(k, v, before)]:
                     del value[k]
@@ -87,6 +87,8 @@ class Unwritten:
             else:
                 value.clear()
                 (value.extend if type(value) is list else value.update)(before)
+            if cache is not None:
+                cache.clear()
 
     def _changed(self):
         found = [x for x in self._noted.values() if x[1] in self.set]
@@ -101,9 +103,9 @@ class Unwritten:
                 yield owner, name, path, before
 
     def _changed_contents(self):
-        for path, value, before in self._contents.values():
-            if _are_contents_changed(_without_ours(value), before):
-                yield path, value, before
+        for noted in self._contents.values():
+            if _are_contents_changed(_without_ours(noted[1]), noted[2]):
+                yield noted
 
     def release(self):
         """Let go of all that the trace has kept alive."""
