@@ -1,5 +1,8 @@
 """Which operations become kernels: all that gain if asked to, else those that pay."""
 
+import math
+from types import SimpleNamespace
+
 import pytest
 
 import evertrace as ev
@@ -7,7 +10,7 @@ import evertrace.numpy as jnp
 from evertrace._src import errors
 from evertrace._src.engines.fused import machine
 from evertrace._src.engines.fused.groups import Fused, divided, of_several
-from evertrace._src.engines.native import engine
+from evertrace._src.engines.native import costs, engine
 from evertrace._src.engines.native.engine import AUTO, compile_jaxpr
 from tests.engines.fused.programs import (
     ON_MATRICES,
@@ -68,6 +71,43 @@ def test_what_turns_often_pays_for_a_kernel_that_gains_little_in_a_turn(turns, f
     jaxpr, _ = jaxpr_of(program, jnp.asarray(drawn((turns, 60, 64))))
     made = compile_jaxpr(jaxpr, True, (), AUTO)
     assert made.why.count("operations are compiled together: ") == functions
+
+
+def test_turns_of_few_numbers_pay_by_the_instructions_that_they_spare():
+    def program(x):
+        def turn(_, x):
+            return x + 0.01 * (jnp.roll(x, 1) - x) * jnp.roll(x, 2) - 0.001 * x
+
+        return ev.lax.fori_loop(0, 2000, turn, x)
+
+    made = compile_jaxpr(ev.make_jaxpr(program)(drawn(4)).jaxpr, False, (), AUTO)
+    assert "operations are compiled together: 1" in made.why
+    assert made.tape is not None
+
+
+def test_no_longer_is_searched_for_kernels_than_they_may_gain():
+    def program(x):
+        for _ in range(8):
+            x = jnp.sort(layer_norm(x, scale, bias))
+        return x
+
+    scale, bias, x = drawn(64), drawn(64), drawn((60, 64))
+    jaxpr, _ = jaxpr_of(program, jnp.asarray(x))
+    found = [divided(jaxpr, of_several(2), most) for most in (math.inf, 5000, 0)]
+    counts = [sum(type(part) is Fused for part in program.parts) for program in found]
+    assert counts[0] > counts[1] > counts[2] > 0
+    reasons = {reason for name, reason in found[2].left if name != "sort"}
+    assert reasons == {"finding its kernel would not pay"}
+
+
+def test_long_kernels_have_to_gain_more():
+    short, long = [SimpleNamespace(text="x" * n) for n in (1000, 100_000)]
+    assert costs.pays_fusion(2e5, 1.8e5, [short])
+    assert costs.pays_fusion(2e5, 1.8e5, [short, short])  # compiled once
+    assert not costs.pays_fusion(2e5, 1.8e5, [long])
+    assert not costs.pays_fusion(2e5, 0.0, [])
+    assert costs.prefers_tape(1e5, 9e4, 0.0, [short])
+    assert not costs.prefers_tape(1e5, 9e4, 0.0, [long])
 
 
 def test_one_operation_alone_stays_on_the_tape():

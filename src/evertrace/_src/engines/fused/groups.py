@@ -181,17 +181,18 @@ def _size(variables):
     return sum([x.aval.size * x.aval.dtype.itemsize for x in variables])
 
 
-def divided(jaxpr, is_worth):
+def divided(jaxpr, is_worth, most=math.inf):
     """Return the `Program` of a jaxpr; its equations as they are if there are no kernels.
 
     Args:
       jaxpr: the program.
       is_worth: from the equations that a kernel would hold and its cost, whether it is to be.
+      most: how many instructions may be written to find kernels; then the rest is left.
     """
     if not machine.is_there():
         return Program(jaxpr.eqns, jaxpr.outvars, {})
     eqns, outputs = flat(jaxpr)
-    division = _Division(eqns, outputs, is_worth)
+    division = _Division(eqns, outputs, is_worth, most)
     kernels, left = division.kernels(), division.left()
     if not kernels:
         return Program(jaxpr.eqns, jaxpr.outvars, left)
@@ -274,13 +275,14 @@ class _Division:
       stored: what other equations or kernels read; `waiting` are those that are not yet looked at,
         the last ones first.
       refused: how many kernels were not worth it.
-      written: how many instructions were written to find them.
+      written: how many instructions were written to find them; `most` are, see `divided`.
       reasons: why equations are left to the tape, by their first results.
       readers: the first results of equations that read a value and are needed, by the value.
     """
 
-    def __init__(self, eqns, outputs, is_worth):
-        self.is_worth, self.refused, self.reasons = is_worth, 0, {}
+    def __init__(self, eqns, outputs, is_worth, most):
+        self.is_worth, self.most = is_worth, most
+        self.refused, self.reasons = 0, {}
         self.written = 0
         self.bodies = Bodies(_can_be)
         self.makers = {}
@@ -322,7 +324,7 @@ class _Division:
     def kernels(self):
         """Return the kernels, from the last one to the first."""
         found, done = [], set()
-        while self.waiting and self.refused < MOST_REFUSED:
+        while self.waiting and self.refused < MOST_REFUSED and self.written <= self.most:
             root = heapq.heappop(self.waiting)[1]
             if root not in self.makers or root in done:
                 continue
@@ -332,6 +334,10 @@ class _Division:
             else:
                 found.append(kernel)
                 done.update(kernel.group.roots)
+        if self.waiting:
+            held = {x for k in found for eqn in _held(k.group, k.inputs) for x in eqn.outvars}
+            unseen = {eqn.outvars[0] for x, eqn in self.makers.items() if x not in held}
+            self.reasons.update(dict.fromkeys(unseen, "finding its kernel would not pay"))
         return found
 
     def left(self):
@@ -406,7 +412,7 @@ class _Division:
         plan = self._without_what_others_need(plan)
         self.reason = "a kernel would not pay"
         for _, other in heapq.nsmallest(MOST_NEIGHBOURS, self.waiting):
-            if self.written > MOST_WRITTEN:
+            if self.written > min(MOST_WRITTEN, self.most):
                 break
             if other not in plan.group.roots and other in self.makers and other not in done:
                 plan = self._joined(plan, other) or plan

@@ -28,8 +28,13 @@ XLA_NS_TO_COMPILE_DRAW = 6e7
 XLA_NS_TO_COMPILE_FACTOR = 4e7
 """For each draw of random words, and for what XLA writes around each of LAPACK's functions."""
 
-FUSED_NS_TO_COMPILE = 1.5e7
+FUSED_NS_TO_COMPILE = 1e7
 """For each kernel of the fused engine, its planning included."""
+FUSED_NS_TO_COMPILE_CHARACTER = 800.0
+"""For each character of its text: of a typical one, half as much in all again."""
+
+FUSED_NS_TO_WRITE = 1.5e4
+"""For each instruction that is written to find the best kernels."""
 
 FUSED_GAIN = 1.5
 """How many times as long a tape has to be estimated to need for a kernel to be compiled."""
@@ -299,15 +304,21 @@ def xla_function_cost(work, ops):
     return XLA_NS_PER_TURN + XLA_NS_PER_OP_OF_TURN * ops + work
 
 
-def prefers_tape(tape, xla, compilation, kernels=0):
+def prefers_tape(tape, xla, compilation, kernels=()):
     """Whether a program is to be a tape: of these estimates of a call, and of compiling it.
 
-    The tape has so many kernels that have to be compiled as well.
+    The tape has kernels of the fused engine that have to be compiled as well.
     """
-    spared = compilation - kernels * FUSED_NS_TO_COMPILE
+    spared = compilation - _fused_compilation(kernels)
     return tape <= CLOSE * xla + spared / CALLS
 
 
 def pays_fusion(tape, fused, kernels):
-    """Whether so many kernels are to be compiled for a tape, of such estimates of a call."""
-    return kernels > 0 and (tape - fused) * CALLS > kernels * FUSED_NS_TO_COMPILE
+    """Whether kernels are to be compiled for a tape, of such estimates of a call."""
+    return bool(kernels) and (tape - fused) * CALLS > _fused_compilation(kernels)
+
+
+def _fused_compilation(kernels):
+    """Return what compiling kernels takes; equal ones are compiled once."""
+    lengths = map(len, {kernel.text for kernel in kernels})
+    return sum(FUSED_NS_TO_COMPILE + FUSED_NS_TO_COMPILE_CHARACTER * n for n in lengths)

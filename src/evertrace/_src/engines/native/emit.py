@@ -337,6 +337,17 @@ def tape_of(program, carried=(), avals=(), is_long=False):
 
 def tape_cost(eqns):
     """Return the nanoseconds that equations take as single instructions; infinity for never."""
+    e = _singly(eqns)
+    return math.inf if e is None else e.cost
+
+
+def loops_cost(eqns):
+    """Return what loops take of it, see `Emitter.loop_cost`."""
+    e = _singly(eqns)
+    return 0.0 if e is None else e.loop_cost
+
+
+def _singly(eqns):
     e, env = Emitter(), {}
     for eqn in eqns:
         for v in eqn.invars:
@@ -345,8 +356,8 @@ def tape_cost(eqns):
         try:
             e.write([eqn], env)
         except NotNative:
-            return math.inf
-    return e.cost
+            return None
+    return e
 
 
 class NoCode(Exception):

@@ -16,6 +16,7 @@ from evertrace._src.engines.native.emit import (
     Emitter,
     NoCode,
     NotNative,
+    loops_cost,
     memory_of,
     tape_cost,
     tape_of,
@@ -76,9 +77,9 @@ def _divider(fuses):
         if fuses == AUTO:
             least = costs.FUSED_NS_TO_COMPILE / costs.CALLS
             is_worth = groups.of_gain(tape_cost, costs.FUSED_GAIN, least / runs)
-        else:
-            is_worth = groups.of_several(fuses)
-        return groups.divided(jaxpr, is_worth)
+            most = runs * loops_cost(jaxpr.eqns) * costs.CALLS / costs.FUSED_NS_TO_WRITE
+            return groups.divided(jaxpr, is_worth, most)
+        return groups.divided(jaxpr, groups.of_several(fuses))
 
     return divide
 
@@ -123,9 +124,9 @@ def _planned(jaxpr, is_wanted, fuses, may_fuse=True):
         if not may_fuse:
             raise NotNative("its loops may be fused")
         found = _emitted(jaxpr, AUTO)
-        if costs.pays_fusion(e.cost, found[0].cost, len(found[0].fused)):
+        if costs.pays_fusion(e.cost, found[0].cost, found[0].fused):
             e, inputs, outputs = found
-    is_tape = is_wanted or costs.prefers_tape(e.cost, xla, compilation, len(e.fused))
+    is_tape = is_wanted or costs.prefers_tape(e.cost, xla, compilation, e.fused)
     return Plan(
         (e.values, inputs, outputs, e.constants, e.code),
         (e.cost, xla, compilation),

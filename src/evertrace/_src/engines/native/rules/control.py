@@ -151,7 +151,9 @@ def _measured(e, tape, size):
         xla = costs.xla_function_cost(e.xla_cost, len(e.code))
     else:
         xla = costs.xla_turn_cost(e.xla_cost, 1 + e.xla_kernels, size)
-    return Body(tape, e.cost, xla, e.compilation, is_function, e.loop_cost, e.fused, e.left)
+    # A kernel spares a turn its instructions, too.
+    loops = e.loop_cost + costs.NS_PER_OP * len(e.code)
+    return Body(tape, e.cost, xla, e.compilation, is_function, loops, e.fused, e.left)
 
 
 def _count(e, turns, *bodies):
