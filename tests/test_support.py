@@ -9,6 +9,7 @@ from evertrace._src.support import (
     WeakKeys,
     all_caches,
     clear_all,
+    listed,
     merge,
     partition,
     unzip2,
@@ -80,3 +81,8 @@ def test_no_python_code_runs_where_a_weak_key_dies():
         sys.setprofile(None)
     assert [name for event, name in seen if event == "call"] == []
     assert table.values() == []
+
+
+def test_of_long_tuples_the_first_entries_are_shown():
+    assert listed([2, 3]) == "(2, 3)"
+    assert listed(range(10**9)).endswith("62, 63, ...)")

@@ -8,6 +8,7 @@ import evertrace.numpy as jnp
 from evertrace import lax, nn, random
 from evertrace._src import extension
 from evertrace._src.errors import out_of_memory
+from evertrace.extend.core import primitives as prims
 
 HUGE = 10**15
 
@@ -184,3 +185,27 @@ def test_complex_numbers_are_no_real_ones(kind):
     assert what == f"{kind.__name__}: a complex array is no {kind.__name__}."
     assert "test_sizes_and_keys.py" in place
     assert kind(jnp.zeros((), complex).real) == 0
+
+
+ROWS = np.broadcast_to(1.0, (2**20, 3))  # a million, of which a message shows the first
+
+MANY = {
+    "gather": lambda: prims.gather_p.bind(
+        jnp.ones(3), jnp.zeros((1, 1), int),
+        dimension_numbers=lax.GatherDimensionNumbers((), (0,), (0,)), slice_sizes=ROWS,
+        unique_indices=False, indices_are_sorted=False, mode="clip", fill_value=None,
+    ),
+    "convolution": lambda: ev.example_libraries.stax.Conv(3, ROWS),
+    "slice": lambda: prims.slice_p.bind(
+        jnp.ones(3), start_indices=ROWS, limit_indices=(1,), strides=None
+    ),
+    "pad": lambda: prims.pad_p.bind(jnp.ones(3), 0.0, padding_config=ROWS),
+    "permutation": lambda: prims.transpose_p.bind(jnp.ones((2, 3)), permutation=ROWS),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_arrays_in_place_of_sizes_are_shown_in_part(name):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        MANY[name]()
+    assert len(str(caught.value)) < 5000

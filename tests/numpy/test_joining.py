@@ -66,6 +66,33 @@ def test_arrays_of_one_array():
     np.testing.assert_array_equal(jnp.stack(x, axis=1), np.arange(6).reshape(3, 2).T)
 
 
+ROWS = ["concatenate", "concat", "stack", "vstack", "hstack", "dstack", "column_stack"]
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize(
+    "shape", [(3,), (3, 2), (1, 2), (3, 1), (2, 3, 4), (2, 0, 3), (2, 2, 3, 4)]
+)
+def test_an_array_stands_for_the_sequence_of_its_rows(name, shape):
+    x = np.arange(np.prod(shape)).reshape(shape)
+    axes = [{"axis": i} for i in range(len(shape))] if name in ("concatenate", "stack") else [{}]
+    for kwargs in axes:
+        try:
+            expected = getattr(np, name)(x, **kwargs)
+        except ValueError:  # it refuses axes that rows do not have
+            with pytest.raises(ValueError, match=name.removesuffix("at")):
+                getattr(jnp, name)(x, **kwargs)
+            continue
+        for given in (x, jnp.asarray(x), list(x)):
+            np.testing.assert_array_equal(getattr(jnp, name)(given, **kwargs), expected)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_million_rows_are_no_million_arrays(name):
+    jaxpr = ev.make_jaxpr(getattr(jnp, name))(ev.ShapeDtypeStruct((2**20, 3), "float32"))
+    assert len(jaxpr.eqns) < 5
+
+
 def test_dtype_of_the_result():
     assert jnp.concatenate([jnp.ones(2, bool), jnp.ones(2, "int8")]).dtype == jnp.int8
     assert jnp.stack([jnp.ones(2), jnp.ones(2)], dtype="float16").dtype == jnp.float16
@@ -81,6 +108,20 @@ def test_joining_errors():
         jnp.stack([jnp.ones(3), jnp.ones(4)])
     with pytest.raises(ValueError, match="array_split"):
         jnp.split(jnp.ones(5), 2)
+
+
+@pytest.mark.parametrize("is_unique", [False, True])
+def test_places_are_integers(is_unique):
+    x, places = jnp.arange(8), jnp.ones(3)
+    delete = lambda i: jnp.delete(x, i, assume_unique_indices=is_unique)  # noqa: E731
+    with pytest.raises(IndexError, match=r"delete: places are integers or booleans, got float32"):
+        delete(places)
+    with pytest.raises(IndexError, match=r"insert: places are integers or booleans"):
+        jnp.insert(x, [1.0], 3)
+    assert delete([]).shape == (8,)
+    if is_unique:
+        with pytest.raises(IndexError, match=r"delete: places are integers or booleans"):
+            ev.jit(delete)(places)
 
 
 def test_delete_of_traced_places():

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import itertools
 import os
 import threading
 import weakref
@@ -15,6 +16,9 @@ V = TypeVar("V")
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
+
+MOST_LISTED = 64
+"""Entries of a tuple that a message shows: as many as an array can have dimensions."""
 
 _all_caches: "weakref.WeakSet[Cache[Any, Any]]" = weakref.WeakSet()
 
@@ -44,6 +48,16 @@ def merge(mask: Sequence[bool], unchosen: Iterable[T], chosen: Iterable[T]) -> l
     merged = [next(sources[bool(b)]) for b in mask]
     assert not any(list(rest) for rest in sources), "merge: more values than places in the mask"
     return merged
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Return the text of the sizes or axes that a user gave, as a tuple: of many the first ones.
+
+    There may be millions, as where an array is taken for a tuple of its rows.
+    """
+    first = tuple(itertools.islice(values, MOST_LISTED + 1))
+    text = str(first[:MOST_LISTED])
+    return text if len(first) <= MOST_LISTED else f"{text[:-1]}, ...)"
 
 
 def insist(function: Callable[[], None]) -> None:

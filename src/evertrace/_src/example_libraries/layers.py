@@ -21,7 +21,7 @@ from evertrace._src.numpy.arguments import distinct_axes
 from evertrace._src.numpy.elementary import where
 from evertrace._src.random.discrete import bernoulli
 from evertrace._src.random.keys import split
-from evertrace._src.support import set_module
+from evertrace._src.support import listed, set_module
 
 public = set_module("evertrace.example_libraries.stax")
 
@@ -74,7 +74,7 @@ def _convolution(shape_tuple, convolve, layout, out_chan, filter_shape, strides,
         raise errors.user_error(
             errors.ShapeError,
             f"Conv: a kernel {rhs_spec} has {len(rhs_spec) - 2} dimensions in space, got "
-            f"filter_shape {tuple(filter_shape)}.",
+            f"filter_shape {listed(filter_shape)}.",
             fix="give one size for each letter besides I and O.",
             anchor="shape-conv",
         )

@@ -11,7 +11,7 @@ from evertrace._src.lax.padding import padtype_to_pads
 from evertrace._src.lax.reduce import reduce_window_shape_tuple
 from evertrace._src.numpy import creation, inspection, shape
 from evertrace._src.ops.windows import reduce_window_max_p, reduce_window_sum_p
-from evertrace._src.support import set_module
+from evertrace._src.support import listed, set_module
 
 public = set_module("evertrace.example_libraries.stax")
 
@@ -40,7 +40,7 @@ def _pooling(reduction_p, window_shape, strides, padding, spec, rescale=None):
         if not len(window_shape) == len(strides) == len(spec) - 2 == len(input_shape) - 2:
             raise errors.user_error(
                 errors.ShapeError,
-                f"pooling: window {tuple(window_shape)}, strides {tuple(strides)} and layout "
+                f"pooling: window {listed(window_shape)}, strides {listed(strides)} and layout "
                 f"{spec!r} do not fit an input of shape {tuple(input_shape)}.",
                 fix="give a size and a stride for each dimension besides batch and channels.",
                 anchor="shape",

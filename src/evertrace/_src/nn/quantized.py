@@ -26,7 +26,7 @@ from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.elementary import where
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import permute, reshape
-from evertrace._src.support import set_module
+from evertrace._src.support import listed, set_module
 
 FLOAT32 = np.dtype(np.float32)
 RESULTS = tuple(np.dtype(t) for t in (np.float32, ml_dtypes.bfloat16, np.float16))
@@ -196,7 +196,7 @@ def _as_matrices(side, x, contracting, batch):
     if len(set(taken)) != len(taken) or not all(0 <= d < x.ndim for d in taken):
         raise errors.user_error(
             errors.AxisError,
-            f"scaled_dot_general: dimensions {tuple(taken)} of {side}, which has rank {x.ndim}.",
+            f"scaled_dot_general: dimensions {listed(taken)} of {side}, which has rank {x.ndim}.",
             fix="name different dimensions that it has.",
             anchor="axis",
         )

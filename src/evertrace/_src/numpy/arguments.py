@@ -18,6 +18,7 @@ from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy.promotion import check_arraylike
 from evertrace._src.ops.convert import convert
+from evertrace._src.support import listed
 
 
 def operand(name, a) -> Array:
@@ -78,7 +79,7 @@ def distinct_axes(name, axes, ndim):
     if len(set(found)) != len(found):
         raise errors.user_error(
             errors.AxisError,
-            f"{name}: duplicate value in axes {tuple(axes)} for array of dimension {ndim}.",
+            f"{name}: duplicate value in axes {listed(axes)} for array of dimension {ndim}.",
             fix="name each axis once.",
             anchor="axis",
         )

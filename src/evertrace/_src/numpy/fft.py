@@ -22,6 +22,7 @@ from evertrace._src.ops.elementwise import scale
 from evertrace._src.ops.fft import MAX_DIMS, FftType, half
 from evertrace._src.ops.slicing import pad
 from evertrace._src.ops.structural import inverse_permutation, permute
+from evertrace._src.support import listed
 
 _INVERSES = (FftType.IFFT, FftType.IRFFT)
 
@@ -480,7 +481,7 @@ def _axes(name, axes, sizes, ndim):
     if sizes is not None and len(sizes) != len(axes):
         raise errors.user_error(
             ValueError,
-            f"{name}: {len(sizes)} sizes {tuple(sizes)} for {len(axes)} axes {tuple(axes)}.",
+            f"{name}: {len(sizes)} sizes {listed(sizes)} for {len(axes)} axes {listed(axes)}.",
             fix="give one size per axis.",
             anchor="axis",
         )

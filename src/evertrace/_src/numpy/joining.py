@@ -25,7 +25,7 @@ from evertrace._src.numpy.arguments import (
     traced_argument,
 )
 from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes
-from evertrace._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
+from evertrace._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel, reshape
 from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, split_p, stack_p
@@ -62,6 +62,13 @@ def concatenate(
       Array([[1., 0., 0.],
              [1., 0., 0.]], dtype=float32)
     """
+    if (x := _rows("concatenate", arrays, dtype)) is not None and x.aval.ndim > 1:
+        if axis is None:
+            return ravel(x)
+        axis = canonical_axis("concatenate", axis, x.aval.ndim - 1)
+        x = moveaxis(x, 0, axis)
+        count, size = x.aval.shape[axis : axis + 2]
+        return reshape(x, (*x.aval.shape[:axis], count * size, *x.aval.shape[axis + 2 :]))
     arrays = _operands("concatenate", arrays, dtype)
     if axis is None:
         arrays, axis = [ravel(x) for x in arrays], 0
@@ -108,6 +115,18 @@ def _operands(name, arrays, dtype):
     return [convert(operand(name, x), dtype) for x in arrays]
 
 
+def _rows(name, arrays, dtype):
+    """Return an array that stands for the sequence of its rows, in `dtype`; None for sequences.
+
+    To join its rows is to move its first axis: a million of them are no million arrays.
+    """
+    is_array = isinstance(arrays, np.ndarray) or hasattr(arrays, "aval")
+    if not is_array or np.ndim(arrays) == 0 or arrays.shape[0] == 0:
+        return None
+    x = operand(name, arrays)
+    return x if dtype is None else convert(x, dtypes.check_user_dtype_supported(dtype, name))
+
+
 def _rank_error(name, arrays):
     shapes = ", ".join(str(x.aval.shape) for x in arrays)
     return errors.user_error(
@@ -145,6 +164,8 @@ def stack(
              [2, 4]], dtype=int32)
     """
     no_out("stack", out)
+    if (x := _rows("stack", arrays, dtype)) is not None:
+        return moveaxis(x, 0, canonical_axis("stack", axis, x.aval.ndim))
     arrays = _operands("stack", arrays, dtype)
     first = arrays[0].aval.shape
     if any(x.aval.shape != first for x in arrays):
@@ -162,8 +183,16 @@ def stack(
 
 
 def _at_least(change, tup):
-    arrays = list(tup) if not hasattr(tup, "aval") else list(operand("stack", tup))
-    return [change(x) for x in arrays]
+    """Return arrays of at least some rank: a list, or one array if its rows are what is joined."""
+    x = _rows("stack", tup, None)
+    if x is None:
+        return [change(x) for x in tup]
+    count, *sizes = x.aval.shape
+    marked = np.broadcast_to(
+        np.False_, range(2, 2 + len(sizes))
+    )  # of open sizes, which are no ints
+    shape = getattr(np, change.__name__)(marked).shape
+    return reshape(x, (count, *[n if n == 1 else sizes[n - 2] for n in shape]))
 
 
 @native.planned(by_type=False)
@@ -191,7 +220,8 @@ def hstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | Non
              [2, 4]], dtype=int32)
     """
     arrays = _at_least(atleast_1d, tup)
-    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
+    rank = arrays[0].ndim if len(arrays) else 1
+    return concatenate(arrays, 0 if rank == 1 else 1, dtype)
 
 
 @native.planned(by_type=False)
@@ -215,6 +245,8 @@ def column_stack(tup: Array | np.ndarray | Sequence[ArrayLike]) -> Array:
       Array([[1, 3, 4],
              [2, 5, 6]], dtype=int32)
     """
+    if (x := _rows("column_stack", tup, None)) is not None and x.aval.ndim < 3:
+        return reshape(x, (x.aval.shape[0], -1)).T
     arrays = [operand("column_stack", x) for x in tup]
     return concatenate([x if x.aval.ndim > 1 else atleast_2d(x).T for x in arrays], 1)
 
@@ -550,7 +582,18 @@ def _places(name, obj: Any, size):
     places = np.asarray(obj, np.int64 if len(obj) == 0 else None) if known is None else known.host()
     if places.dtype == np.bool_:
         places = np.flatnonzero(places)
+    _check_integers(name, places)
     return places.astype(np.int64)
+
+
+def _check_integers(name, places):
+    if not dtypes.issubdtype(places.dtype, np.integer):
+        raise errors.user_error(
+            IndexError,
+            f"{name}: places are integers or booleans, got {places.dtype}{list(places.shape)}.",
+            fix="convert them, e.g. `obj.astype(int)`.",
+            anchor="index",
+        )
 
 
 def _check_places(name, places, size, high, shape, axis):
@@ -613,6 +656,7 @@ def delete(
     if isinstance(obj, Tracer) and concrete_value(obj) is None:
         if obj.ndim and not assume_unique_indices:
             raise traced_argument("delete", "obj (unless assume_unique_indices)", obj)
+        _check_integers("delete", obj)
         return _delete_traced(x, ravel(cast("Any", obj)), axis, size)
     places = _places("delete", obj, size).reshape(-1)
     _check_places("delete", places, size, size, x.aval.shape, axis)

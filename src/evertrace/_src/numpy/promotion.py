@@ -29,7 +29,7 @@ from evertrace._src.dims import is_same_shape
 from evertrace._src.ops.builders import broadcast_error
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import broadcast_in_dim_p
-from evertrace._src.support import Cache
+from evertrace._src.support import Cache, listed
 
 SCALARS = dtypes.PYTHON_SCALARS
 
@@ -327,7 +327,7 @@ def broadcast_to(x: Any, shape: Any) -> Array:
     if offset < 0 or any(a not in (1, b) for a, b in zip(old, shape[offset:], strict=True)):
         raise errors.user_error(
             errors.ShapeError,
-            f"broadcast_to: cannot broadcast an array of shape {old} to shape {tuple(shape)}.",
+            f"broadcast_to: cannot broadcast an array of shape {old} to shape {listed(shape)}.",
             fix="make trailing sizes equal or 1, e.g. with `x[:, None]` or `reshape`.",
             anchor="shape-broadcast",
         )

@@ -29,6 +29,7 @@ from evertrace._src.numpy.promotion import aligned, broadcast_to, check_arraylik
 from evertrace._src.numpy.shape import expand_dims, moveaxis, ravel, reshape
 from evertrace._src.numpy.ufunc import refused_option
 from evertrace._src.ops.convert import convert
+from evertrace._src.support import listed
 
 
 class ufunc:  # NumPy's name
@@ -377,8 +378,8 @@ def _reduce_in_a_loop(function, x, *, axis, dtype, keepdims, initial, where):
     if isinstance(axis, tuple | list):
         raise errors.user_error(
             NotImplementedError,
-            f"{name}: takes one axis or None, not the tuple {tuple(axis)}: the result would depend "
-            "on the order.",
+            f"{name}: takes one axis or None, not the tuple {listed(axis)}: the result would "
+            "depend on the order.",
             fix="reduce one axis after the other.",
             anchor="axis",
         )

@@ -19,6 +19,7 @@ from evertrace._src.ops.dimension_numbers import (
 from evertrace._src.ops.indexing import gather, scatter, scatter_p
 from evertrace._src.ops.slicing import concatenate_p
 from evertrace._src.ops.structural import move_batch_dim, reshape, words, zeros
+from evertrace._src.support import listed
 
 
 def _check(name, x, sizes, starts):
@@ -26,7 +27,7 @@ def _check(name, x, sizes, starts):
     if len(sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)):
         raise errors.user_error(
             errors.ShapeError,
-            f"{name}: a slice of shape {tuple(sizes)} does not fit into shape {x.shape}.",
+            f"{name}: a slice of shape {listed(sizes)} does not fit into shape {x.shape}.",
             fix="make the slice no larger than the array in each dimension.",
             anchor="shape-slice",
         )

@@ -37,6 +37,7 @@ from evertrace._src.ops.structural import (
     words,
     zeros,
 )
+from evertrace._src.support import listed
 
 # ---------------------------------------------------------------- checks
 
@@ -85,12 +86,12 @@ def _check_windows(name, x, indices, dnums, sizes):
     _require(
         len(sizes) == x.ndim and all(0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)),
         name,
-        lambda: f"windows of sizes {tuple(sizes)} do not fit into shape {x.shape}",
+        lambda: f"windows of sizes {listed(sizes)} do not fit into shape {x.shape}",
     )
     _require(
         all(sizes[d] <= 1 for d in named),
         name,
-        lambda: f"windows of sizes {tuple(sizes)} must have size 1 in dimensions {named}",
+        lambda: f"windows of sizes {listed(sizes)} must have size 1 in dimensions {named}",
     )
     _require(
         len(operand_batch) == len(indices_batch)
@@ -111,7 +112,7 @@ def _check_windows(name, x, indices, dnums, sizes):
         and all(0 <= d < total for d in window_dims),
         name,
         lambda: (
-            f"window dimensions {tuple(window_dims)} are not {x.ndim - len(named)} ascending "
+            f"window dimensions {listed(window_dims)} are not {x.ndim - len(named)} ascending "
             f"ones of the {total} dimensions"
         ),
     )
@@ -136,7 +137,8 @@ def _gather_abstract(
         len(slice_sizes) == x.ndim,
         "gather",
         lambda: (
-            f"slice_sizes {tuple(slice_sizes)} must have one entry per dimension of shape {x.shape}"
+            f"slice_sizes {listed(slice_sizes)} must have one entry per dimension of shape "
+            f"{x.shape}"
         ),
     )
     _check_windows("gather", x, indices, dnums, slice_sizes)

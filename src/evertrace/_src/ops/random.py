@@ -20,6 +20,7 @@ from evertrace._src.ops import rbg, threefry
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.reduce import reduce_and_p
 from evertrace._src.ops.structural import move_batch_dim, spread
+from evertrace._src.support import listed
 
 NO_TANGENT = undefined("random keys and bits have no tangents")
 WORD = np.dtype(np.uint32)
@@ -234,7 +235,7 @@ def _bits_abstract(keys, *, bit_width, shape, impl, partitionable):
     if impl == "threefry2x32" and not partitionable and count * bit_width > 32 * threefry.MAX_WORDS:
         raise errors.user_error(
             errors.ShapeError,
-            f"random_bits: shape {tuple(shape)} needs more words than one key of the original "
+            f"random_bits: shape {listed(shape)} needs more words than one key of the original "
             f"stream gives, {threefry.MAX_WORDS}.",
             fix="set `threefry_partitionable` to True, or draw parts with several keys.",
             anchor="random-size",

@@ -28,6 +28,7 @@ from evertrace._src.ops.structural import (
     reduced_aval,
     reshape,
 )
+from evertrace._src.support import listed
 
 cumulative: Any = LazyModule("evertrace._src.ops.cumulative")
 
@@ -165,7 +166,7 @@ def _index_reduction(name, find):
         if len(axes) != 1:
             raise errors.user_error(
                 errors.AxisError,
-                f"{name}: finds an index along one axis, got axes {tuple(axes)}.",
+                f"{name}: finds an index along one axis, got axes {listed(axes)}.",
                 fix="name one, or flatten the operand first.",
                 anchor="axis",
             )

@@ -26,6 +26,7 @@ from evertrace._src.ops.structural import (
     words,
     zeros,
 )
+from evertrace._src.support import listed
 
 # ---------------------------------------------------------------- slice
 
@@ -42,8 +43,8 @@ def _slice_abstract(x, *, start_indices, limit_indices, strides):
     if not in_bounds:
         raise errors.user_error(
             errors.ShapeError,
-            f"slice: from {tuple(start_indices)} to {tuple(limit_indices)} in steps of "
-            f"{tuple(strides)} is no slice of shape {x.shape}.",
+            f"slice: from {listed(start_indices)} to {listed(limit_indices)} in steps of "
+            f"{listed(strides)} is no slice of shape {x.shape}.",
             fix="give per dimension 0 <= start <= limit <= size and a positive stride.",
             anchor="shape-slice",
         )
@@ -138,7 +139,7 @@ def _pad_abstract(x, value, *, padding_config):
     if len(shape) != x.ndim or any(s < 0 for s in shape) or any(c[2] < 0 for c in padding_config):
         raise errors.user_error(
             errors.ShapeError,
-            f"pad: padding_config {tuple(padding_config)} does not fit shape {x.shape}.",
+            f"pad: padding_config {listed(padding_config)} does not fit shape {x.shape}.",
             fix="give (low, high, interior) per dimension; interior must not be negative, and no "
             "more may be removed than there is.",
             anchor="shape-pad",
@@ -326,7 +327,7 @@ def _split_abstract(x, *, sizes, axis):
     if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
         raise errors.user_error(
             errors.ShapeError,
-            f"split: sizes {tuple(sizes)} do not add up to {x.shape[axis]}, the size of dimension "
+            f"split: sizes {listed(sizes)} do not add up to {x.shape[axis]}, the size of dimension "
             f"{axis} of shape {x.shape}.",
             fix="give sizes that cover the dimension.",
             anchor="shape-split",
@@ -452,7 +453,7 @@ def _tile_abstract(x, *, reps):
     if len(reps) != x.ndim or any(r < 0 for r in reps):
         raise errors.user_error(
             errors.ShapeError,
-            f"tile: reps {tuple(reps)} do not fit shape {x.shape}.",
+            f"tile: reps {listed(reps)} do not fit shape {x.shape}.",
             fix="give one count that is not negative per dimension, or use `numpy.tile`.",
             anchor="shape-tile",
         )

@@ -18,6 +18,7 @@ from evertrace._src.core.factors import Factors, by_dimension, pointwise, split_
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.host_sum import host_sum
+from evertrace._src.support import listed
 
 # ---------------------------------------------------------------- checks and extended dtypes
 
@@ -35,7 +36,7 @@ def check_dims(name, dims, ndim):
     if len(set(dims)) != len(dims):
         raise errors.user_error(
             errors.AxisError,
-            f"{name}: dimensions {tuple(dims)} are not all different.",
+            f"{name}: dimensions {listed(dims)} are not all different.",
             fix="name each dimension once.",
             anchor="axis",
         )
@@ -66,7 +67,7 @@ def _broadcast_abstract(x, *, shape, broadcast_dimensions, sharding):
         raise errors.user_error(
             errors.ShapeError,
             f"broadcast_in_dim: shape {x.shape} does not fit dimensions {broadcast_dimensions} "
-            f"of shape {tuple(shape)}.",
+            f"of shape {listed(shape)}.",
             fix="give one dimension of the result per dimension of the operand, of the same size "
             "unless the operand's is 1.",
             anchor="shape-broadcast",
@@ -253,7 +254,7 @@ def _reshape_abstract(x, *, new_sizes, dimensions, sharding):
         raise errors.user_error(
             errors.ShapeError,
             f"reshape: cannot reshape an array of shape {x.shape} (size {x.size}) into shape "
-            f"{tuple(new_sizes)} (size {math.prod(new_sizes)}).",
+            f"{listed(new_sizes)} (size {math.prod(new_sizes)}).",
             fix="make the sizes agree; one size may be -1.",
             anchor="shape-reshape",
         )
@@ -321,7 +322,7 @@ def check_permutation(name, permutation, ndim):
     if sorted(permutation) != list(range(ndim)):
         raise errors.user_error(
             errors.AxisError,
-            f"{name}: {tuple(permutation)} is not a permutation of the dimensions of an array of "
+            f"{name}: {listed(permutation)} is not a permutation of the dimensions of an array of "
             f"rank {ndim}.",
             fix=f"name each dimension from 0 to {ndim - 1} once." if ndim else "pass `()`.",
             anchor="axis",
@@ -395,7 +396,7 @@ def _squeeze_abstract(x, *, dimensions):
     if any(x.shape[d] != 1 for d in dimensions):
         raise errors.user_error(
             errors.ShapeError,
-            f"squeeze: dimensions {tuple(dimensions)} of shape {x.shape} are not all of size 1.",
+            f"squeeze: dimensions {listed(dimensions)} of shape {x.shape} are not all of size 1.",
             fix="squeeze only dimensions of size 1, or index the array, e.g. `x[0]`.",
             anchor="shape-squeeze",
         )

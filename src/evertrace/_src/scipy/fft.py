@@ -31,7 +31,7 @@ from evertrace._src.numpy.shape import moveaxis
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import complex_p, imag_p, is_complex, real_p, scale
 from evertrace._src.ops.slicing import pad
-from evertrace._src.support import set_module
+from evertrace._src.support import listed, set_module
 
 public = set_module("evertrace.scipy.fft")
 
@@ -169,7 +169,7 @@ def _along_several(name, x, type, s, axes, norm):
     elif len(sizes) != len(axes):
         raise errors.user_error(
             ValueError,
-            f"{name}: {len(sizes)} sizes {tuple(sizes)} for {len(axes)} axes {axes}.",
+            f"{name}: {len(sizes)} sizes {listed(sizes)} for {len(axes)} axes {axes}.",
             fix="give one size per axis.",
             anchor="axis",
         )

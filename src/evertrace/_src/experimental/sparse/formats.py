@@ -25,6 +25,7 @@ from evertrace._src.experimental.sparse.shapes import bcoo_transpose, merged
 from evertrace._src.numpy.creation import arange
 from evertrace._src.numpy.joining import stack
 from evertrace._src.numpy.search import searchsorted
+from evertrace._src.support import listed
 
 
 def rows_of(indptr, count):
@@ -166,7 +167,7 @@ def _reversed_only(mat, axes):
     if axes is not None and [a % 2 for a in axes] != [1, 0]:
         raise errors.user_error(
             NotImplementedError,
-            f"{type(mat).__name__}.transpose: axes={tuple(axes)}.",
+            f"{type(mat).__name__}.transpose: axes={listed(axes)}.",
             fix="leave axes out: it is a matrix.",
             anchor="sparse",
         )
