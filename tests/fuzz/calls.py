@@ -299,6 +299,8 @@ def _arguments(rng, target, parameters, shape, dtype):
                     args.append(text)
             else:
                 kwargs.append((name, text))
+    if target.endswith("__getitem__") and not args and not kwargs:  # brackets are never empty
+        args = [values.value(rng, "index", None, shape, dtype)]
     return args, kwargs
 
 

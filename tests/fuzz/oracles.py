@@ -100,6 +100,8 @@ class Unknown(Exception):
 def _given(value):
     """Return an argument as the oracle takes it: an array in the dtype that it has with us."""
     if isinstance(value, np.ndarray | np.generic) and type(value) in (np.ndarray, value.dtype.type):
+        if value.dtype.kind in "iu" and not np.array_equal(value, np.asarray(value).astype("i4")):
+            raise Unknown  # as a place it is what it is, as an operand what 32 bits hold of it
         value = ev.numpy.asarray(value)
     if isinstance(value, ev.Array):
         value = np.asarray(value)
@@ -200,6 +202,10 @@ def _is_in_floats(*_, dtype=None, **__):
     return dtype is None or np.dtype(dtype).kind in "fc"
 
 
+def _has_unknowns(a, b, *_, **__):
+    return np.ndim(a) > np.ndim(b)
+
+
 def _is_of_int(*_, ndim=2, **__):
     return type(ndim) is int
 
@@ -269,6 +275,10 @@ ASKED_IF = {
     ),
     "jnp.diag_indices": (_is_of_int, "a tuple times an array is an array to NumPy"),
     "scipy.signal.stft": (_has_elements, "SciPy's of nothing have the shape of what is given"),
+    "scipy.special.spence": (_has_no_infinity, "of infinity its limit; SciPy's is NaN"),
+    "ev.numpy.linalg.tensorsolve": (
+        _has_unknowns, "where `x` has no dimensions, NumPy's has those of `a`",
+    ),
     "scipy.special.poch": (_has_no_infinity, "SciPy's of infinities is NaN for most whole numbers"),
 }  # fmt: skip
 """What the arguments of some functions have to fulfil for the oracle to be asked, and why."""

@@ -17,8 +17,11 @@ ROOT = Path(__file__).parents[2]
 SECONDS = 20
 """How long a call may take."""
 
-LIFE = 2000
-"""How many programs a process judges before another goes on: what it keeps is bounded so."""
+LIFE = 10_000
+"""How many programs a process judges before another goes on: what it keeps is bounded so.
+
+To begin takes as long as a thousand calls: the imports, and the first call of each function.
+"""
 
 
 def judge(names, workers=2):

@@ -171,6 +171,21 @@ def test_differences_of_results_are_seen(found, expected, word):
     assert text is None if word is None else text.startswith(word)
 
 
+def test_angles_of_powers_are_rounded():
+    exact, rounded = jnp.array([-8388608.0, 1.0 + 2j]), jnp.array([-8388608.0 + 9.1j, 1.0 + 2j])
+    assert verdicts.difference(rounded, exact).startswith("floats")
+    assert verdicts.difference(rounded, exact, by_modulus=True) is None
+    assert verdicts.difference(exact + 1e5j, exact, by_modulus=True).startswith("floats")
+    assert verdicts.judged(calls.program("power:302000012")).kind == verdicts.RIGHT
+
+
+def test_brackets_have_something_in_them():
+    names = [name for name in calls.targets() if name.endswith("__getitem__")]
+    programs = [calls.program(f"{name}:{i}") for name in names for i in range(500)]
+    assert names
+    assert not [p.text for p in programs if not p.args and not p.kwargs]
+
+
 def test_results_of_engines_are_compared():
     program = calls.Program("jnp.sin", ("jnp.ones(3)",), under="xla", traced=(0,))
     assert program.text == "ev.jit(lambda x0: jnp.sin(x0), engine='xla')(jnp.ones(3))"
