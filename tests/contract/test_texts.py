@@ -3,6 +3,7 @@
 # ruff: noqa: UP030, UP031, UP032, F504, F505, F507, F521, F522, F524, F525 - all ways are meant
 
 import logging
+import pickle
 import re
 import time
 
@@ -305,3 +306,18 @@ def test_text_of_the_clock_is_made_at_each_call():
         kept.add(state.kept)
     assert len(kept) == 3
     assert step.cache_info().misses == 1
+
+
+@case()
+def test_what_is_pickled_is_the_number(jit):
+    s = Record(n=1, v=[0.5], blob=b"")
+
+    def f(x):
+        s.n += 1
+        s.v.append(s.n)
+        s.blob = pickle.dumps([s.n, s.v, f"n {s.n}"])
+        return x * len(s.blob)
+
+    f = jit(f)
+    yield f(X), s
+    yield f(X), s

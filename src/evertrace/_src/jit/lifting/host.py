@@ -555,8 +555,9 @@ class HostValue(Computed):
         return self
 
     def __reduce_ex__(self, protocol):
-        value = plain(self)
-        return type(value), (value,)
+        if self.prologue.is_recording():  # what is written would say how the value is made
+            raise TypeError(f"cannot pickle a {type(self).__name__}")
+        return type(self.present), (self.present,)
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(plain(self), dtype)
