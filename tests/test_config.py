@@ -184,13 +184,17 @@ CONTEXTS = {
     "transfer_guard_device_to_device": "disallow_explicit",
     "check_tracer_leaks": True,
     "enable_checks": True,
+    "pallas_enable_debug_checks": True,
     "log_compiles": True,
     "user_contexts": (("mine", 1),),
     "default_device": "cpu:0",
 }
 
 
-@pytest.mark.parametrize("name", [name for name in CONTEXTS if name != "user_contexts"])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in CONTEXTS if name not in ("user_contexts", "pallas_enable_debug_checks")],
+)
 def test_context_manager_of_each_option(name):
     context = getattr(options, name)
     before = config.read(name)

@@ -187,6 +187,30 @@ BODIES = [
         refs[0][...], refs[1][...] = refs[1][...] * 2, refs[0][...]
     pl.run_state(body)((x, x + 1))
     """,
+    """
+    def body(x_ref, o_ref): o_ref[...] = x_ref[...] + pl.num_programs(0)
+    some = Spec((4, 10), lambda i: (i, 0))
+    ev.jit(lambda n, x: pallas_call(body, grid=(n,), in_specs=[some], out_specs=some, out_shape=x)(x))(2, x)
+    """,
+    """
+    def body(x_ref, o_ref, s_ref):
+        @pl.when(pl.program_id(1) == 0)
+        def _(): s_ref[...] = jnp.zeros(10)
+        s_ref[...] += x_ref[...]
+        o_ref[...] = s_ref[...]
+    one = Spec((None, 10), lambda i, j: (4 * i + j, 0))
+    call = lambda n, x: pallas_call(body, grid=(3, n), in_specs=[one], out_specs=one, scratch_shapes=[pl.ANY((10,), jnp.float32)], out_shape=x)(x)
+    [ev.jit(call)(jnp.int32(n), x) for n in (4, 2, 0)]
+    """,
+    """
+    def body(x_ref, o_ref):
+        @pl.when(pl.program_id(0) == 0)
+        def _(): o_ref[...] = jnp.zeros((4, 5))
+        o_ref[...] += x_ref[...] * pl.num_programs(0)
+    some, first = Spec((4, 5), lambda i, j: (i, j)), Spec((4, 5), lambda i, j: (0, j))
+    call = lambda n, x: pallas_call(body, grid=(('rows', n), ('columns', 2)), in_specs=[some], out_specs=first, out_shape=x[:4])(x)
+    ev.jit(call)(jnp.uint8(3), x)
+    """,
 ]  # fmt: skip
 
 # ------------------------------------------------------------------------ kernels as people write them
@@ -380,7 +404,34 @@ REFUSED = [
     "ev.grad(lambda v: pallas_call(lambda r, o: o.__setitem__(..., r[...] * 2), out_shape=x)(v).sum())(x)",
 ]  # fmt: skip
 
+KNOWN = """
+def is_known(module, name):
+    try: return hasattr(module, name) or not getattr(module, name)
+    except AttributeError as error: return 'left out on purpose' in str(error)
+def known(module, names):
+    found = {*names.split(), *getattr(module, '__all__', dir(module))}
+    return ' '.join(sorted(n for n in found if n[0] != '_' and type(getattr(module, n, None)) != type(ev) and is_known(module, n)))
+"""
+"""What says which names a module has, or leaves out with a reason."""
+
+NAMES = (
+    "ANY BlockDim BlockSpec Blocked BoundedSlice Buffered CompilerParams CostEstimate DeviceIdType Element GridSpec HOST Indirect MemoryRef "
+    "MemorySpace RevisitMode Slice Squeezed align_to broadcast_to cdiv core_map debug_check debug_print delay ds dslice empty empty_like "
+    "empty_ref_like enable_debug_checks enable_poison_buffers estimate_cost get_global kernel loop lower_as_mlir multiple_of next_power_of_2 "
+    "no_block_spec num_programs pallas_call pallas_call_p pallas_export_experimental program_id reciprocal run_scoped run_state select_ref "
+    "semaphore semaphore_read semaphore_signal semaphore_wait squeezed strides_from_shape when with_scoped"
+)
+TRITON_NAMES = (
+    "CompilerParams approx_tanh atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor debug_barrier dot "
+    "elementwise_inline_asm load max_contiguous store"
+)
+
 FACTS = [
+    KNOWN + f"known(pl, {NAMES!r}), {NAMES!r}",
+    KNOWN + f"known(triton, {TRITON_NAMES!r}), {TRITON_NAMES!r}",
+    "repr(pl.estimate_cost(lambda a: jnp.tanh(a @ a.T) + 1, x))",
+    "repr(pl.estimate_cost(lambda a, b: (jnp.exp(a) * b, a - b), x, S((12, 10), 'float32')))",
+    "(lambda f: (f(x), pl.enable_debug_checks))(pallas_call(lambda r, o: (pl.debug_check(r[0, 0] > 100, 'why'), o.__setitem__(..., r[...])) and None, out_shape=x))[0]",
     "pl.cdiv(10, 4), pl.cdiv(8, 4), pl.cdiv(0, 3), pl.cdiv(jnp.int32(10), 4)",
     "pl.align_to(10, 4), pl.align_to(12, 4)",
     "[pl.next_power_of_2(n) for n in (0, 1, 2, 3, 8, 9, 1000)]",
@@ -405,7 +456,8 @@ _FACTS = [kernel(source, BIG) for source in FACTS]
 
 CASES = [*_BLOCKS, *_BODIES, *_WHOLE, *_REFUSED, *_FACTS]
 
-_CAPTURED, _WRITES, _BEYOND, _EMPTY = BLOCKS[19], REFUSED[20], REFUSED[21], FACTS[8]
+_CAPTURED, _WRITES, _BEYOND = BLOCKS[19], REFUSED[20], REFUSED[21]
+_EMPTY = "pl.empty((2, 3), 'float32'), pl.empty_like(x), pl.empty((2,), 'int8')"
 
 DIFFERENCES = {
     note(BODIES[11]): ACCIDENT,

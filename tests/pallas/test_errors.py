@@ -274,7 +274,7 @@ CASES = {
     "a grid of floats": (
         call(grid=(2.5,)), TypeError,
         "pallas_call: the size of an axis of the grid is an int, got 2.5.",
-        "pass ints; a grid whose size is a traced value is not built.",
+        "pass ints, or integer scalars where the size is known at the call only.",
     ),
     "a grid twice": (
         call(grid=3, grid_spec=pl.GridSpec(3)), ValueError,

@@ -26,17 +26,10 @@ LEFT_OUT = {
     ),
     "evertrace.experimental.pallas.Indirect": "read the rows in the kernel, `x_ref[indices]`",
     "evertrace.experimental.pallas.core_map": "use `pl.pallas_call`: the CPU has no mesh of cores",
-    "evertrace.experimental.pallas.debug_check": (
-        "use `pl.debug_print`, or check what the call returns"
-    ),
     "evertrace.experimental.pallas.delay": "leave it out: steps of a grid run one after the other",
-    "evertrace.experimental.pallas.enable_debug_checks": (
-        "leave it out: blocks and slices that are out of bounds are errors always"
-    ),
     "evertrace.experimental.pallas.enable_poison_buffers": (
         "leave it out: memory that is not written is NaN always"
     ),
-    "evertrace.experimental.pallas.estimate_cost": "use `jit(f).lower(x).cost_analysis()`",
     "evertrace.experimental.pallas.get_global": "use `scratch_shapes`",
     "evertrace.experimental.pallas.kernel": "use `pl.pallas_call`: the CPU has no mesh of cores",
     "evertrace.experimental.pallas.lower_as_mlir": "use `jit(f).lower(x).as_text()`",

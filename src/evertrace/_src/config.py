@@ -93,6 +93,8 @@ class Config:
     """Raise an error where a tracer outlives its trace."""
     enable_checks: bool = False
     """Check every jaxpr after it is made: slow, for work on evertrace itself."""
+    pallas_enable_debug_checks: bool = False
+    """Have kernels make the checks of `pallas.debug_check`, for `checkify`."""
     disable_jit: bool = False
     """Run jitted functions as the plain Python functions they wrap."""
     log_compiles: bool = False
@@ -189,6 +191,7 @@ SEMANTIC_FIELDS = (
     *WATCHING_FIELDS,
     "check_tracer_leaks",
     "enable_checks",
+    "pallas_enable_debug_checks",
     "native_kernels",
     "quick_compile",
     "disable_jit",

@@ -16,11 +16,15 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import NamedAxis
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.doors import door
+from evertrace._src.experimental.checkify import trace as checking
+from evertrace._src.experimental.checkify.automatic import nan_failures
+from evertrace._src.experimental.checkify.error import ErrorCategory
+from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.pallas import blocks, program
 from evertrace._src.pallas.gpu import call as gpu_call
 from evertrace._src.pallas.kernel import memory_aval, trace
-from evertrace._src.pallas.specs import BlockSpec, GridSpec, no_block_spec, public
+from evertrace._src.pallas.specs import BlockSpec, GridSpec, is_dynamic, no_block_spec, public
 from evertrace._src.pallas.triton import CompilerParams
 from evertrace._src.signatures import function_name
 from evertrace._src.transforms.batching import batch_flat
@@ -103,6 +107,7 @@ _as_loops = register_lowering(pallas_call_p, lower_fun(_run))
 
 def _for_gpu(b, outs, *operands, jaxpr, grid, name, compiler):
     """Write the kernel as Triton's text; as loops where that was asked for, or nothing is done."""
+    # A grid whose size is an operand is no number of programs either.
     is_empty = not all(grid.sizes) or not all(o.aval.size for o in grid.outputs)
     if is_empty or compiler is INTERPRETED:
         return _as_loops(b, outs, *operands, jaxpr=jaxpr, grid=grid, name=name, compiler=compiler)
@@ -110,6 +115,25 @@ def _for_gpu(b, outs, *operands, jaxpr, grid, name, compiler):
 
 
 register_lowering(pallas_call_p, _for_gpu, platform="gpu")
+
+
+@checking.rules.define(pallas_call_p)
+def _checked(tracing, prim, operands, params):
+    """Check a kernel's steps; for NaN its results only, as memory is NaN before it is written."""
+    call = _as_call(operands, **params)
+    kinds = tracing.kinds - {ErrorCategory.NAN}
+    derived, sites = checking.checked_jaxpr(call["jaxpr"].jaxpr, kinds)
+    if sites:
+        count = len(call["jaxpr"].jaxpr.outvars)
+        found = jit_p.bind(*operands, jaxpr=close_jaxpr(derived), name=call["name"])
+        outs = found[:count]
+        tracing.merge_leaves(sites, found[count:])
+    else:
+        outs = prim.bind(*operands, **params)
+    if ErrorCategory.NAN in tracing.kinds:
+        for failure in nan_failures(prim, outs):
+            tracing.look(failure)
+    return outs
 
 
 # ------------------------------------------------------------------------ as users call it
@@ -151,7 +175,8 @@ def pallas_call(
       out_shape: a tree of `ShapeDtypeStruct`, or whatever has a shape and a dtype. The outputs have
         its structure (a tuple for a list).
       grid_spec: a `GridSpec`, in the place of the four arguments that follow.
-      grid: an int, or a tuple of ints or pairs (name, int).
+      grid: an int, or a tuple of ints or pairs (name, int). Where a size is a traced integer, the
+        call says how many steps there are; blocks that lie beyond an array's are moved inside.
       in_specs: a tree of `BlockSpec`s like the tuple of arguments; without one, or with None, a
         kernel sees all of an array.
       out_specs: likewise for the outputs.
@@ -174,8 +199,8 @@ def pallas_call(
         kernel returns or captures something, or writes to an input.
       NotImplementedError: it is lowered for a GPU, and Triton has no way to say what it does.
 
-    Differs from JAX: no ``interpret=True`` is needed on the CPU; reverse mode works; a grid that
-    has blocks beyond an array's is an error, as is writing to an input.
+    Differs from JAX: no ``interpret=True`` is needed on the CPU; reverse mode works; a grid of
+    known size that has blocks beyond an array's is an error, as is writing to an input.
 
     Example:
       >>> from evertrace.experimental import pallas as pl
@@ -277,7 +302,9 @@ class _Plan:
         leaves, in_tree = tree.flatten(args)
         where = f"pallas_call({self.name})"
         operands = [_strong(as_operand(x, where)) for x in leaves]
-        sizes, _ = self.grid_spec.sizes()
+        asked, _ = self.grid_spec.sizes()
+        sizes = tuple(None if is_dynamic(size) else size for size in asked)
+        dynamic = [convert(as_operand(x), blocks.INT32) for x in asked if is_dynamic(x)]
         ins, in_captured = self._blocks(
             "in_specs", args, in_tree, [x.aval for x in operands], sizes
         )
@@ -289,7 +316,7 @@ class _Plan:
         refs = tree.treedef_tuple([*in_tree.children(), *_as_arguments(out_tree)])
         memory, scratch_tree = _scratch(self.grid_spec.scratch_shapes)
         traced = trace(
-            kernel, where, sizes, refs, [b.block_aval for b in ins],
+            kernel, where, asked, refs, [b.block_aval for b in ins],
             [b.block_aval for b in outs], scratch_tree, memory,
         )  # fmt: skip
         if self.debug:
@@ -305,7 +332,7 @@ class _Plan:
             aliases=tuple((i + shift, o) for i, o in sorted(self.aliases.items())),
         )
         found = pallas_call_p.bind(
-            *in_captured, *out_captured, *traced.captured, *operands,
+            *dynamic, *in_captured, *out_captured, *traced.captured, *operands,
             jaxpr=_with_ids_first(traced.body, shift, len(sizes)), grid=grid, name=self.name,
             compiler=self.compiler,
         )  # fmt: skip

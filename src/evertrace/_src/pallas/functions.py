@@ -1,5 +1,6 @@
 """What kernels use: their place in the grid, conditions and loops, memory, and small arithmetic."""
 
+import contextlib
 import functools
 import math
 import operator
@@ -8,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import errors, tree
+from evertrace._src import config, errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.debug import callback as callbacks
+from evertrace._src.experimental.checkify import check as checkify
 from evertrace._src.lax.branches import cond
 from evertrace._src.lax.loops import fori_loop
 from evertrace._src.numpy import shape as shapes
@@ -301,6 +303,47 @@ def debug_print(fmt: Any, *args: Any) -> None:
       step 1
     """
     callbacks.print(fmt, *args)
+
+
+@public
+def debug_check(condition: Any, message: Any) -> None:
+    """Check that something holds in a kernel, where `enable_debug_checks` is set.
+
+    `checkify` around the call returns the first error; without it nothing happens.
+
+    Args:
+      condition: a boolean scalar.
+      message: what to say where it is False.
+
+    Example:
+      >>> from evertrace.experimental import checkify, pallas as pl
+      >>> def body(x_ref, o_ref):
+      ...     pl.debug_check(x_ref[0] > 0, "not positive")
+      ...     o_ref[...] = jnp.log(x_ref[...])
+      >>> x = jnp.array([-1.0])
+      >>> with pl.enable_debug_checks():
+      ...     error, _ = checkify.checkify(pl.pallas_call(body, out_shape=x))(x)
+      >>> error.get().split(" (")[0]
+      'not positive'
+    """
+    if config.current().pallas_enable_debug_checks:
+        checkify.debug_check(condition, message)
+
+
+@public
+def enable_debug_checks(new_val: Any = True) -> contextlib.AbstractContextManager[None]:
+    """Have kernels make the checks of `debug_check`, in this thread for a ``with`` block.
+
+    Args:
+      new_val: whether they do.
+
+    Example:
+      >>> from evertrace.experimental import pallas as pl
+      >>> with pl.enable_debug_checks(True):
+      ...     ev.config.pallas_enable_debug_checks
+      True
+    """
+    return config.override(pallas_enable_debug_checks=new_val)
 
 
 # ------------------------------------------------------------------------ arithmetic and hints

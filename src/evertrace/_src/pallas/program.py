@@ -19,6 +19,7 @@ from evertrace._src.control.policies import dots_saveable
 from evertrace._src.control.scan import bind_scan
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Jaxpr, literal
+from evertrace._src.lax.loops import fori_loop
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.dynamic import dynamic_slice_p, dynamic_update_slice_p
 from evertrace._src.ops.elementwise import mul_p
@@ -32,7 +33,7 @@ class Grid(NamedTuple):
     """A kernel's grid, and the blocks of all arrays.
 
     Attributes:
-      sizes: of the axes.
+      sizes: of the axes; None for one that is an operand.
       hidden: how many of them, the first ones, are batches that the kernel does not know of.
       inputs, outputs: a `Blocks` for each array. The first inputs may be scalars that the kernel
         closes over.
@@ -40,7 +41,7 @@ class Grid(NamedTuple):
       aliases: pairs (input, output): the output begins as the input.
     """
 
-    sizes: tuple[int, ...]
+    sizes: tuple[int | None, ...]
     hidden: int
     inputs: tuple[Blocks, ...]
     outputs: tuple[Blocks, ...]
@@ -49,8 +50,9 @@ class Grid(NamedTuple):
 
     @property
     def num_captured(self):
-        """How many of the operands, the first ones, index maps capture."""
-        return sum(b.num_captured for b in (*self.inputs, *self.outputs))
+        """How many of the operands, the first ones, are sizes, or what index maps capture."""
+        captured = sum(b.num_captured for b in (*self.inputs, *self.outputs))
+        return self.sizes.count(None) + captured
 
     def __repr__(self):
         blocks = [str(tuple(d.size for d in b.dims)) for b in (*self.inputs, *self.outputs)]
@@ -64,7 +66,7 @@ def run(body: Jaxpr, grid: Grid, operands, is_recomputed=False):
       body: jaxpr of the kernel: indices of the grid without the hidden ones, blocks of inputs, then
         of outputs, then scratch -> the new blocks of outputs, and scratch.
       grid: its `Grid`.
-      operands: what index maps capture, then the inputs.
+      operands: sizes of the grid that are operands, what index maps capture, then the inputs.
       is_recomputed: whether a reverse pass computes a step again from its blocks, but for what is
         dear, instead of keeping all that the step has computed.
     """
@@ -76,7 +78,7 @@ def run(body: Jaxpr, grid: Grid, operands, is_recomputed=False):
     outs: list = [None] * len(grid.outputs)
     for i, o in grid.aliases:
         outs[o] = loops.outputs[o].cut(inputs[i])
-    if all(grid.sizes):
+    if 0 not in grid.sizes:
         outs, _ = loops.turn((), ins, outs, [None] * len(grid.scratch))
     else:
         outs = [
@@ -224,6 +226,7 @@ class _Loops:
         self.inputs = [_View(b, grid.sizes) for b in grid.inputs]
         self.outputs = [_View(b, grid.sizes) for b in grid.outputs]
         captured = iter(captured)
+        self.sizes = [next(captured) if size is None else size for size in grid.sizes]
         self.captured = {
             id(v): [next(captured) for _ in range(v.blocks.num_captured)]
             for v in (*self.inputs, *self.outputs)
@@ -270,7 +273,11 @@ class _Loops:
             results += memory if is_kept else []
             return results + [x for c, x in zip(is_cut, found, strict=True) if c]
 
-        size = self.grid.sizes[axis]
+        size = self.sizes[axis]
+        if self.grid.sizes[axis] is None:  # nothing is cut
+            results = fori_loop(0, size, lambda i, args: fun(*args, i), carry)
+            results = [as_operand(x) for x in results]
+            return results[:num_carried], results[num_carried:] if is_kept else scratch
         slices = [ShapedArray(x.aval.shape[1:], x.aval.dtype) for x in xs]
         staged = stage(fun, [*[x.aval for x in carry], INDEX, *slices])
         results = bind_scan(

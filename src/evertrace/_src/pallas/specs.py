@@ -6,8 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from evertrace._src import errors
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray, ShapeDtypeStruct
+from evertrace._src.core.tracer import Tracer
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.pallas")
@@ -243,13 +247,21 @@ class BlockSpec:
         return BlockSpec(**({name: getattr(self, name) for name in names} | changes))
 
 
+def is_dynamic(size: Any) -> bool:
+    """Return whether the size of an axis of a grid is known when the kernel runs only."""
+    if not isinstance(size, (Array, Tracer)):
+        return False
+    return size.aval.shape == () and dtypes.issubdtype(size.aval.dtype, np.integer)
+
+
 @public
 @dataclass(frozen=True)
 class GridSpec:
     """A grid, and how all arrays of a kernel are cut into blocks for it.
 
     Args:
-      grid: its size: an int, or a tuple with one per axis, or with pairs (name, size).
+      grid: its size: an int, or a tuple with one per axis, or with pairs (name, size). A size may
+        be a traced integer.
       in_specs: a tree of `BlockSpec`s like the tuple of arguments.
       out_specs: a tree of them like the results.
       scratch_shapes: a tree of types of memory that the kernel works in, see `MemoryRef`.
@@ -266,15 +278,17 @@ class GridSpec:
     scratch_shapes: Any = ()
 
     def sizes(self) -> Any:
-        """Return the sizes of the axes, and their names, None for those that have none."""
+        """Return the sizes of the axes, ints or traced, and their names, or None for each."""
         grid = self.grid if isinstance(self.grid, (tuple, list)) else (self.grid,)
         pairs = [axis if isinstance(axis, tuple) else (None, axis) for axis in grid]
         for _, size in pairs:
+            if is_dynamic(size):
+                continue
             if isinstance(size, bool) or not hasattr(size, "__index__") or size < 0:
                 raise errors.user_error(
                     TypeError,
                     f"pallas_call: the size of an axis of the grid is an int, got {size!r}.",
-                    fix="pass ints; a grid whose size is a traced value is not built.",
+                    fix="pass ints, or integer scalars where the size is known at the call only.",
                     anchor="kernel-grid",
                 )
         if len(pairs) > MOST_AXES:
@@ -284,11 +298,12 @@ class GridSpec:
                 fix="put axes together into one, and divide its index in the index maps.",
                 anchor="kernel-grid",
             )
-        sizes = tuple(int(size) for _, size in pairs)
-        if max(math.prod(sizes), *sizes, 0) > MOST_STEPS:
+        sizes = tuple(size if is_dynamic(size) else int(size) for _, size in pairs)
+        known = [size for size in sizes if not is_dynamic(size)]
+        if max(math.prod(known), *known, 0) > MOST_STEPS:
             raise errors.user_error(
                 ValueError,
-                f"pallas_call: a grid of {' x '.join(map(str, sizes))} steps; there may be "
+                f"pallas_call: a grid of {' x '.join(map(str, known))} steps; there may be "
                 f"{MOST_STEPS:,}.",
                 fix="take larger blocks, so that fewer steps do the same.",
                 anchor="kernel-grid",

@@ -8,13 +8,16 @@ from evertrace._src.numpy.dslice import Slice as Slice
 from evertrace._src.numpy.dslice import ds as ds
 from evertrace._src.pallas.call import pallas_call as pallas_call
 from evertrace._src.pallas.call import pallas_call_p as pallas_call_p
+from evertrace._src.pallas.costs import estimate_cost as estimate_cost
 from evertrace._src.pallas.functions import align_to as align_to
 from evertrace._src.pallas.functions import broadcast_to as broadcast_to
 from evertrace._src.pallas.functions import cdiv as cdiv
+from evertrace._src.pallas.functions import debug_check as debug_check
 from evertrace._src.pallas.functions import debug_print as debug_print
 from evertrace._src.pallas.functions import empty as empty
 from evertrace._src.pallas.functions import empty_like as empty_like
 from evertrace._src.pallas.functions import empty_ref_like as empty_ref_like
+from evertrace._src.pallas.functions import enable_debug_checks as enable_debug_checks
 from evertrace._src.pallas.functions import loop as loop
 from evertrace._src.pallas.functions import multiple_of as multiple_of
 from evertrace._src.pallas.functions import next_power_of_2 as next_power_of_2
@@ -46,12 +49,47 @@ BlockDim = int | Blocked | Element | Squeezed | None
 dslice = ds
 
 __all__ = [
-    "ANY", "HOST", "BlockDim", "BlockSpec", "Blocked", "Buffered", "CostEstimate", "Element",
-    "GridSpec", "MemoryRef", "MemorySpace", "RevisitMode", "Slice", "Squeezed", "align_to",
-    "broadcast_to", "cdiv", "debug_print", "ds", "dslice", "empty", "empty_like", "empty_ref_like",
-    "loop", "multiple_of", "next_power_of_2", "no_block_spec", "num_programs", "pallas_call",
-    "pallas_call_p", "program_id", "reciprocal", "run_scoped", "run_state", "squeezed",
-    "strides_from_shape", "when", "with_scoped",
+    "ANY",
+    "HOST",
+    "BlockDim",
+    "BlockSpec",
+    "Blocked",
+    "Buffered",
+    "CostEstimate",
+    "Element",
+    "GridSpec",
+    "MemoryRef",
+    "MemorySpace",
+    "RevisitMode",
+    "Slice",
+    "Squeezed",
+    "align_to",
+    "broadcast_to",
+    "cdiv",
+    "debug_check",
+    "debug_print",
+    "ds",
+    "dslice",
+    "empty",
+    "empty_like",
+    "empty_ref_like",
+    "enable_debug_checks",
+    "estimate_cost",
+    "loop",
+    "multiple_of",
+    "next_power_of_2",
+    "no_block_spec",
+    "num_programs",
+    "pallas_call",
+    "pallas_call_p",
+    "program_id",
+    "reciprocal",
+    "run_scoped",
+    "run_state",
+    "squeezed",
+    "strides_from_shape",
+    "when",
+    "with_scoped",
 ]  # fmt: skip
 
 
