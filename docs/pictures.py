@@ -111,7 +111,7 @@ DRAWN = {
 }  # fmt: skip
 
 
-def bars(table: list[str]) -> None:
+def bars(table: list[str], unit: str) -> None:
     """Draw a table of a page: a group of bars for each row."""
     head, _, *rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in table]
     places, height = np.arange(len(rows)), 0.8 / (len(head) - 1)
@@ -122,19 +122,20 @@ def bars(table: list[str]) -> None:
     plt.yticks(places + height, [row[0] for row in rows], fontsize=8)
     plt.gca().invert_yaxis()
     plt.xscale("log")
+    plt.xlabel(unit, fontsize=8)
     plt.legend(frameon=False, fontsize=8)
 
 
 def draw_benchmarks() -> None:
     """Draw the tables of the page of benchmarks."""
     lines = (HERE / "guides" / "benchmarks.md").read_text(encoding="utf-8").split("\n")
-    for start, name in zip(
+    for start, (name, unit) in zip(
         [i for i, line in enumerate(lines) if line.startswith("| | ")],
-        ("eager", "calls"),
+        (("eager", "nanoseconds"), ("calls", "microseconds")),
         strict=True,
     ):
         stop = lines.index("", start)
-        bars(lines[start:stop])
+        bars(lines[start:stop], unit)
         plt.savefig(HERE / "guides" / "pictures" / f"{name}.svg", metadata={"Date": None})
         plt.close("all")
 
