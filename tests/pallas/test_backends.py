@@ -114,3 +114,53 @@ def agree(got, want):
     known = ~np.isnan(want)
     scale = np.abs(want).max(initial=1.0, where=known)
     np.testing.assert_allclose(got[known], want[known], rtol=0, atol=TOLERANCE * scale)
+
+
+# ------------------------------------------------------------------------ laws
+
+(ROUNDS,) = [name for name in PROGRAMS if "jnp.round" in name]
+"""The kernel whose operand is rounded to small integers: its differences are jumps."""
+
+
+def real(name):
+    """Return the function of a kernel from its arrays to the floats that it computes."""
+    source, args, _ = PROGRAMS[name]
+    f: Any = function(source, args)
+
+    def run(*xs):
+        leaves = [x for x in ev.tree.leaves(f(*xs)) if jnp.issubdtype(x.dtype, jnp.floating)]
+        return [jnp.where(jnp.isnan(x), 0, x) for x in leaves]
+
+    return run, [x.build(ev) for x in args]
+
+
+def dot(xs, ys):
+    return sum(float((x * y).sum()) for x, y in zip(xs, ys, strict=True))
+
+
+def directions(xs, seed):
+    rng = np.random.default_rng(seed)
+    return [jnp.asarray(rng.standard_normal(x.shape), x.dtype) for x in xs]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives_of_a_kernel_are_those_of_differences(name):
+    f, xs = real(name)
+    tangents = directions(xs, 1)
+    outs, found = ev.jvp(f, tuple(xs), tuple(tangents))
+    step = 2e-3  # no element of what is drawn crosses 0, where `abs` and `max` bend
+    ahead, behind = (
+        f(*[x + s * t for x, t in zip(xs, tangents, strict=True)]) for s in (step, -step)
+    )
+    for a, b, got in zip(ahead, behind, found, strict=True):
+        scale = max(1.0, float(jnp.abs(got).max()))
+        differs = np.abs((a - b) / (2 * step) - got) > 2e-2 * scale
+        assert differs.any() == (name == ROUNDS)
+    weights = directions(outs, 2)
+    if "while_loop" in name or "jnp.int32(n)" in name or "jnp.uint8(3)" in name:
+        with pytest.raises(ValueError, match="reverse-mode differentiation needs"):
+            ev.vjp(f, *xs)[1](weights)
+        return
+    cotangents = ev.vjp(f, *xs)[1](weights)
+    forwards, backwards = dot(found, weights), dot(cotangents, tangents)
+    assert abs(forwards - backwards) <= 1e-4 * max(1.0, abs(forwards))
