@@ -3,7 +3,7 @@
 from evertrace._src.dims.scope import SymbolicScope as SymbolicScope
 from evertrace._src.dims.shapes import is_symbolic_dim as is_symbolic_dim
 from evertrace._src.dims.shapes import symbolic_shape as symbolic_shape
-from evertrace._src.export.exported import DisabledSafetyCheck as DisabledSafetyCheck
+from evertrace._src.export.checks import DisabledSafetyCheck as DisabledSafetyCheck
 from evertrace._src.export.exported import Exported as Exported
 from evertrace._src.export.exported import default_export_platform as default_export_platform
 from evertrace._src.export.exported import deserialize as deserialize

@@ -135,6 +135,10 @@ def test_derivatives_come_with_the_bytes():
         np.testing.assert_allclose(transform(X), 2 * np.cos(X), rtol=1e-6)
     second = ev.grad(lambda x: ev.grad(loss)(x).sum())
     np.testing.assert_allclose(second(X), -2 * np.sin(X), rtol=1e-6)
+    # The cotangent depends on the argument, too.
+    squares = ev.grad(lambda x: loss(x) + (again.call(x, 2)["y"] ** 2).sum())
+    third = ev.grad(lambda x: squares(x).sum())
+    np.testing.assert_allclose(third(X), -2 * np.sin(X) + 8 * np.cos(2 * X), rtol=1e-5)
     with pytest.raises(ValueError, match="without its derivative of this order"):
         ev.grad(lambda x: second(x).sum())(X)
 

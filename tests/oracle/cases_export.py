@@ -1,4 +1,4 @@
-"""`export`: calls, derivatives and mistakes. JAX's bytes need a package that is not installed."""
+"""`export`: calls, derivatives and mistakes. `tests.export.exchange` compares the bytes."""
 
 from tests.oracle.cases import Case
 

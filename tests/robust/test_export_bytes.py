@@ -10,7 +10,10 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import export
-from evertrace._src.export import container, hostile
+from evertrace._src.export import container, flatbuffer, hostile, jax_format
+from tests.export import exchange, exchanged
+
+exchange.register(ev)
 
 
 def exported(**kwargs):
@@ -137,3 +140,89 @@ def test_reader_that_crashes_or_never_ends_does_so_elsewhere(monkeypatch, parts,
     monkeypatch.setattr(hostile, "_READ", reads)
     with pytest.raises(ValueError, match=message):
         export.deserialize(container.pack(*parts), verify=0.5)
+
+
+# -------------------------------------------------------------------------------- JAX's format
+
+
+def damaged(rng, blob):
+    """Bytes in which some are others, are missing, or are there twice."""
+    data = bytearray(blob)
+    for _ in range(rng.choice([1, 1, 2, 8])):
+        at = rng.randrange(len(data)) if data else 0
+        kind = rng.randrange(5)
+        if kind == 0:
+            data[at : at + 1] = bytes([rng.randrange(256)])
+        elif kind == 1:
+            data[at : at + 4] = rng.choice([0, 1, 4, 255, 2**31, 2**32 - 1]).to_bytes(4, "little")
+        elif kind == 2:
+            del data[at : at + rng.choice([1, 4, 100])]
+        elif kind == 3:
+            data[at:at] = data[at : at + rng.choice([1, 4, 100])]
+        else:
+            data = data[: at + 1]
+    return bytes(data)
+
+
+@pytest.mark.parametrize("name", ["trees", "nodes", "sizes", "integers", "two devices"])
+def test_damaged_bytes_of_jax_are_refused_in_words(name):
+    blob = exchanged.recorded()[name]["jax"]
+    rng = random.Random(name)
+    told = [said(damaged(rng, blob)) for _ in range(1500)]
+    assert all(text is None or "\n  Fix: " in text for text in told)
+    assert 0 < told.count(None) < 1200  # names and programs may be anything
+
+
+def said(blob):
+    """What is said of bytes; None if they are taken."""
+    try:
+        export.deserialize(blob)
+    except (ValueError, ev.errors.InconclusiveDimensionOperation) as error:
+        return str(error)
+    return None
+
+
+def test_parts_that_are_shared_without_end_are_refused():
+    w = flatbuffer.Writer()
+    tree = w.table({0: ("b", 0)})
+    for _ in range(100):
+        tree = w.table({0: ("b", 2), 1: w.vector([tree, tree])})
+    with pytest.raises(flatbuffer.MalformedBuffer, match="more parts than there is room for"):
+        jax_format._tree(flatbuffer.read(bytes(w.finished(tree))), 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kept": [0, 7]}, "which has the arguments that are kept where they have none"),
+        ({"kept": [0, 0]}, "which has the arguments that are kept where they have none"),
+        ({"devices": 0}, "which has devices where they have none"),
+        ({"ins": [[[4], "float32", False]] * 2}, "which has a type for each leaf where"),
+        ({"ins": [[["-1"], "float32", False]]}, "which has no size '-1'"),
+        ({"ins": [[["b +"], "float32", False]]}, "symbolic size"),
+    ],
+)
+def test_forged_descriptions_of_jax(change, message):
+    descriptions, programs = jax_format.unpack(exchanged.recorded()["conv"]["jax"])
+    descriptions[0]["jax"].update(change)
+    with pytest.raises(ValueError, match=message):
+        export.deserialize(jax_format.pack(descriptions, programs))
+
+
+@pytest.mark.parametrize("program", ["sin", "captured", "integers", "size"])
+def test_programs_that_are_others_than_described(program):
+    recorded = exchanged.recorded()
+    descriptions, _ = jax_format.unpack(recorded["inverse"]["jax"])
+    _, programs = jax_format.unpack(recorded[program]["jax"])
+    again = export.deserialize(jax_format.pack(descriptions[:1], programs[:1]))
+    with pytest.raises(ValueError, match="and not the one that its bytes describe"):
+        again.call(jnp.ones((3, 3)))
+
+
+def test_damaged_programs_of_jax():
+    descriptions, programs = jax_format.unpack(exchanged.recorded()["sin"]["jax"])
+    blob = jax_format.pack(descriptions[:1], [programs[0][:100]])
+    with pytest.raises(ValueError, match="the installed XLA cannot read the program of sin"):
+        export.deserialize(blob).call(jnp.ones(4))
+    with pytest.raises(ValueError, match=r"the installed XLA .* the program of sin"):
+        export.deserialize(blob, verify=True)

@@ -5,9 +5,11 @@ another exported program, which `export.exported` puts around the call as a cust
 """
 
 import dataclasses
+from collections.abc import Callable
 
 from evertrace._src import errors
 from evertrace._src.core import engine
+from evertrace._src.core.effects import NO_EFFECTS, Effect
 from evertrace._src.core.primitive import AS_IS, Primitive, undefined
 from evertrace._src.support import cached_property
 from evertrace._src.transforms.staging import close_jaxpr, stage
@@ -26,6 +28,9 @@ class PortableProgram:
       modules: the bytes for each of them.
       in_avals, out_avals: types of arguments and results, flat.
       anywhere: whether other platforms may run it, at the user's risk.
+      adapt: makes a module, the place of its platform and a kind of device into the bytes that
+        are called; None where they are called as they are.
+      has_effects: whether calls are to be kept, in their order; a token goes in front then.
     """
 
     name: str
@@ -34,6 +39,8 @@ class PortableProgram:
     in_avals: tuple
     out_avals: tuple
     anywhere: bool = False
+    adapt: Callable[[bytes, int, str], bytes] | None = None
+    has_effects: bool = False
 
     @cached_property
     def closed(self):
@@ -43,11 +50,11 @@ class PortableProgram:
 
     def module_for(self, family):
         """Return the bytes for a kind of device: "cpu", "gpu" or "tpu"."""
-        for platform, module in zip(self.platforms, self.modules, strict=True):
-            if FAMILIES[platform] == family:
-                return module
-        if self.anywhere:
-            return self.modules[0]
+        fits = [i for i, p in enumerate(self.platforms) if FAMILIES[p] == family]
+        if fits or self.anywhere:
+            place = fits[0] if fits else 0
+            module = self.modules[place]
+            return module if self.adapt is None else self.adapt(module, place, family)
         raise errors.user_error(
             ValueError,
             f"export: {self.name} was exported for {', '.join(self.platforms)}, and is called on "
@@ -66,6 +73,9 @@ def _batch(size, args, dims, *, program):
     )
 
 
+EFFECTS = frozenset([Effect("ExportedProgram", ordered=True)])
+"""Of calls of programs that have effects, of whatever kind."""
+
 call_exported_p = Primitive(
     "call_exported",
     multiple_results=True,
@@ -76,6 +86,7 @@ call_exported_p = Primitive(
         program.closed, args, name=program.name
     ),
     abstract=lambda *avals, program: list(program.out_avals),
+    effects=lambda *, program: EFFECTS if program.has_effects else NO_EFFECTS,
     jvp=undefined("an exported program is differentiated by its exported vjp"),
     transpose=undefined("an exported program is not known to be linear"),
 )

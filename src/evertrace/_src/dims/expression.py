@@ -587,8 +587,8 @@ _FUNCTIONS = {
 }  # fmt: skip
 
 
-def evaluate(x, values: Mapping[str, int]) -> int:
-    """Return the number that an expression is for values of its variables.
+def evaluate(x, values: Mapping[str, Any]) -> Any:
+    """Return the number that an expression is for values of its variables, which may be others.
 
     Raises:
       KeyError: a variable has none.
@@ -599,27 +599,11 @@ def evaluate(x, values: Mapping[str, int]) -> int:
         for factor, power in monomial:
             if factor.fn:
                 args = [evaluate(arg, values) for arg in factor.args]
-                value = _FUNCTIONS[factor.fn](*args)
+                value = apply(factor.fn, *args)
             else:
                 value = values[factor.name]
             coefficient *= value**power
         total += coefficient
-    return total
-
-
-def substituted(x, mapping: Mapping[str, Any], scope):
-    """Return an expression with variables replaced by expressions of a scope, or by numbers."""
-    total = 0
-    for monomial, coefficient in terms_of(x).items():
-        for factor, power in monomial:
-            if factor.fn:
-                args = [substituted(arg, mapping, scope) for arg in factor.args]
-                value = apply(factor.fn, *args)
-            else:
-                value = mapping[factor.name]
-            for _ in range(power):
-                coefficient = value * coefficient
-        total = coefficient + total
     return total
 
 

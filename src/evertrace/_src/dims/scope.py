@@ -283,11 +283,12 @@ class SymbolicScope:
             if not (variables(left) | variables(right)) <= values.keys():
                 continue  # of a variable that is replaced by others everywhere
             a, b = evaluate(left, values), evaluate(right, values)
-            if not {">=": a >= b, "<=": a <= b, "==": a == b}[sign]:
+            if not _HOLDS[sign](a, b):
                 return text
         return None
 
 
+_HOLDS = {">=": operator.ge, "<=": operator.le, "==": operator.eq}
 _OURS = (source.PACKAGE_PREFIX, weakref.__file__)  # whose dicts are those of our caches
 _FOR_USERS = os.path.join(source.PACKAGE_PREFIX, "_src", "jit", "lifting", "")
 

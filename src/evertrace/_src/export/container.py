@@ -77,12 +77,17 @@ def unpack(blob, contents: Contents = EXPORTED) -> tuple[Any, list[bytes]]:
     return description, programs
 
 
+def is_ours(blob: Any) -> bool:
+    """Whether bytes begin as those that `pack` made of an exported function."""
+    return bytes(blob[: len(EXPORTED.magic)]) == EXPORTED.magic
+
+
 def refused(contents, why):
     """Build the error for bytes that cannot be taken; `why` says what they are."""
     return errors.user_error(
         ValueError,
         f"{contents.reader}: the bytes {why}.",
-        fix=f"pass all that `{contents.writer}` returned. JAX's format is another one.",
+        fix=f"pass all that `{contents.writer}` returned.",
         anchor="export",
     )
 
@@ -98,6 +103,17 @@ def aval_to_json(aval) -> list[Any]:
 def aval_from_json(data, scope: Any = None) -> ShapedArray:
     """Return the type of an array that `aval_to_json` wrote; its symbolic sizes are of a scope."""
     shape, name, weak_type = data
-    shape = [scope.parsed(n) if isinstance(n, str) else n for n in shape]
+    shape = [_size_from_json(n, scope) for n in shape]
     dtype = dtypes.KeyType(name[1]) if isinstance(name, list) else dtypes.as_dtype(name)
     return ShapedArray(tuple(shape), dtype, weak_type)
+
+
+def _size_from_json(data, scope):
+    """Return a size: a number, or the expression of a text, which is none."""
+    if not isinstance(data, str):
+        return data
+    size = scope.parsed(data)
+    if not dims.is_dim(size):
+        why = f"are not those of an exported function, which has no size {data!r}"
+        raise refused(EXPORTED, why)
+    return size

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from evertrace._src import errors, tree
+from evertrace._src import dims, errors, tree
 from evertrace._src.api import autodiff, tracing
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.control.bodies import as_arrays
@@ -22,7 +22,9 @@ from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.dims.scope import SymbolicScope
 from evertrace._src.engines import runtime
-from evertrace._src.export import container, hostile, placed, symbolic, trees
+from evertrace._src.export import container, foreign, hostile, jax_format, placed, symbolic, trees
+from evertrace._src.export.checks import DisabledSafetyCheck
+from evertrace._src.export.foreign import JaxCall
 from evertrace._src.support import Cache, cached_property, set_module
 from evertrace._src.transforms.staging import hoist_consts, stage_open
 
@@ -35,42 +37,7 @@ _MOST_SIZES = 256
 """Programs of symbolic sizes that are kept for the sizes of calls."""
 
 minimum_supported_calling_convention_version = CALLING_CONVENTION
-maximum_supported_calling_convention_version = CALLING_CONVENTION
-
-
-@public
-@dataclasses.dataclass(frozen=True)
-class DisabledSafetyCheck:
-    """A check that the user answers for: `platform` or `custom_call`.
-
-    Example:
-      >>> from evertrace import export
-      >>> check = export.DisabledSafetyCheck.custom_call("my_target")
-      >>> check.is_custom_call()
-      'my_target'
-    """
-
-    _impl: str
-
-    @classmethod
-    def platform(cls) -> Any:
-        """Let other platforms run a program than it was exported for."""
-        return cls("platform")
-
-    @classmethod
-    def custom_call(cls, target_name: str) -> Any:
-        """Let a program call a target that need not exist where it will run."""
-        return cls(f"custom_call:{target_name}")
-
-    def is_custom_call(self) -> str | None:
-        """Return the target's name, or None for another check."""
-        kind, _, name = self._impl.partition(":")
-        return name if kind == "custom_call" else None
-
-    def __str__(self) -> str:
-        return f"DisabledSafetyCheck({self._impl})"
-
-    __repr__ = __str__
+maximum_supported_calling_convention_version = max(jax_format.CALLING_CONVENTIONS)
 
 
 @public
@@ -115,10 +82,7 @@ class Exported:
     calling_convention_version: int = CALLING_CONVENTION
     _scope: SymbolicScope | None = None
     _layout: placed.Layout | None = None
-
-    ordered_effects: tuple[Any, ...] = ()
-    unordered_effects: tuple[Any, ...] = ()
-    uses_global_constants = False
+    _foreign: JaxCall | None = None
 
     def __repr__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
@@ -128,15 +92,34 @@ class Exported:
         """The program for the first platform, as portable StableHLO, or text of symbolic sizes."""
         return self._modules[0]
 
+    def _said_by_jax(self, name, otherwise) -> Any:
+        """Return what JAX's bytes say of the program, or what is true of ours."""
+        return otherwise if self._foreign is None else self._foreign.description[name]
+
     @property
     def module_kept_var_idx(self) -> tuple[int, ...]:
-        """Which arguments the program takes: all."""
-        return tuple(range(len(self.in_avals)))
+        """Which arguments the program takes: all, but for one of JAX's."""
+        return tuple(self._said_by_jax("kept", range(len(self.in_avals))))
+
+    @property
+    def ordered_effects(self) -> tuple[str, ...]:
+        """Names of the effects that calls have in their order: only programs of JAX's have any."""
+        return tuple(self._said_by_jax("ordered_effects", ()))
+
+    @property
+    def unordered_effects(self) -> tuple[str, ...]:
+        """Names of other effects of calls: only programs of JAX's have any."""
+        return tuple(self._said_by_jax("unordered_effects", ()))
+
+    @property
+    def uses_global_constants(self) -> bool:
+        """Whether XLA has to put sizes or the platform into the program, which is JAX's then."""
+        return self._said_by_jax("needs_refining", False)
 
     @property
     def nr_devices(self) -> int:
         """The number of devices that it is called on; what lies over no mesh runs on any."""
-        return 1 if self._layout is None else self._layout.size
+        return self._said_by_jax("devices", 1) if self._layout is None else self._layout.size
 
     @property
     def in_shardings_hlo(self) -> tuple[None, ...]:
@@ -174,25 +157,39 @@ class Exported:
 
         Where sizes are symbolic they stand between ``⟦`` and ``⟧``; in JAX's they are ``?``.
         """
-        if self._scope is not None:
+        if self._scope is not None and self._foreign is None:
             return self.mlir_module_serialized.decode()
         return runtime.xla().compat.portable_text(self.mlir_module_serialized)
 
-    def serialize(self, vjp_order: int = 0) -> bytearray:
+    def serialize(self, vjp_order: int = 0, *, format: str = "evertrace") -> bytearray:
         """Return bytes for `deserialize`.
 
         Args:
           vjp_order: how often what is read from them can be differentiated in reverse mode.
+          format: "evertrace", or "jax" for bytes that `jax.export.deserialize` reads, too. These
+            have no digest that tells damage, and nothing of weak types; JAX checks constraints of
+            symbolic sizes when it compiles.
 
         Raises:
           ValueError: a tree has nodes of a type that is not registered, see
-            `register_pytree_node_serialization`; or derivatives are wanted that are not there.
+            `register_pytree_node_serialization`; or derivatives are wanted that are not there; or
+            the format is none, or does not have a dtype.
+          NotImplementedError: JAX's format cannot express what it does with symbolic sizes.
         """
+        if format not in ("evertrace", "jax"):
+            raise _error(
+                ValueError,
+                f"serialize: format is {format!r}.",
+                'give "evertrace" or "jax".',
+            )
         orders: list[Exported] = [self]
         for _ in range(operator.index(vjp_order)):
             orders.append(orders[-1].vjp())
+        descriptions = [order._description() for order in orders]
         programs = [module for order in orders for module in order._modules]
-        return container.pack([order._description() for order in orders], programs)
+        if format == "jax":
+            return jax_format.pack(*foreign.for_jax(orders, descriptions))
+        return container.pack(descriptions, programs)
 
     def _description(self):
         """Return what JSON holds of this order of derivative; programs are beside it."""
@@ -209,6 +206,7 @@ class Exported:
             "sizes": None
             if self._scope is None
             else {"constraints": self._scope.constraints, "least": self._scope.least},
+            "jax": None if self._foreign is None else self._foreign.description,
         }
 
     def has_vjp(self) -> bool:
@@ -239,14 +237,11 @@ class Exported:
 
     @cached_property
     def _program(self):
-        return PortableProgram(
-            self.fun_name,
-            self.platforms,
-            self._modules,
-            self.in_avals,
-            self.out_avals,
-            anywhere=DisabledSafetyCheck.platform() in self.disabled_safety_checks,
+        anywhere = DisabledSafetyCheck.platform() in self.disabled_safety_checks
+        program = PortableProgram(
+            self.fun_name, self.platforms, self._modules, self.in_avals, self.out_avals, anywhere
         )
+        return program if self._foreign is None else self._foreign.adapted(program)
 
     @cached_property
     def _flat(self):
@@ -257,7 +252,7 @@ class Exported:
             return tuple(as_arrays(call_exported_p.bind(*operands, program=self._program)))
 
         def fwd(*xs):
-            return bind(*xs), xs
+            return flat(*xs), xs  # which is differentiated in its turn, too
 
         def bwd(xs, cts):
             wanted = [ct for ct, aval in zip(cts, self.out_avals, strict=True) if is_inexact(aval)]
@@ -279,15 +274,19 @@ class Exported:
         if found is not None:
             return found
         values, scope = dict(sizes), self._scope
-        modules = [symbolic.filled(m.decode(), values, scope) for m in self._modules]
-        encode = runtime.xla().portable.encode
+        is_known = not any(map(dims.is_dim, values.values()))
+        modules = self._modules
+        if self._foreign is None:
+            encode = runtime.xla().portable.encode if is_known else str.encode
+            modules = [encode(symbolic.filled(m.decode(), values, scope)) for m in modules]
         made = dataclasses.replace(
             self,
             in_avals=tuple([symbolic.filled_aval(a, values) for a in self.in_avals]),
             out_avals=tuple([symbolic.filled_aval(a, values) for a in self.out_avals]),
-            _modules=tuple(map(encode, modules)),
+            _modules=tuple(modules),
             _derive=self._derive and (lambda: self.vjp()._for_sizes(sizes)),
             _scope=None,
+            _foreign=self._foreign and self._foreign.filled(values),
         )
         return self._by_sizes.put(sizes, made)
 
@@ -320,6 +319,7 @@ class Exported:
         if self._scope is not None:
             have = [as_operand(x, "export").aval for x in leaves]
             sizes = symbolic.call_sizes(self.fun_name, have, self.in_avals, self._scope)
+            sizes = {name: symbolic.closed(n) for name, n in sizes.items()}
             return self._for_sizes(tuple(sizes.items())).call(*args, **kwargs)
         operands = [
             _checked(self.fun_name, i, x, aval)
@@ -520,23 +520,19 @@ def deserialize(blob: Any, *, verify: bool = False) -> Exported:
       >>> ev.export.deserialize(blob).call(np.ones(2, "float32"))
       {'y': Array([2., 2.], dtype=float32)}
     """
-    descriptions, programs = container.unpack(blob)
-    try:
-        hostile.check_description(descriptions, programs)
-    except hostile.MalformedError as error:
-        why = f"are not those of an exported function, which has {error} where they have none"
-        raise container.refused(container.EXPORTED, why) from None
+    descriptions, programs = hostile.unpacked(blob)
     made, rest = None, list(programs)
     for data in reversed(descriptions):  # each order needs the next one
-        version = data["calling_convention"]
-        if version != CALLING_CONVENTION:
+        version, jax = data["calling_convention"], data.get("jax")
+        known = (CALLING_CONVENTION,) if jax is None else jax_format.CALLING_CONVENTIONS
+        if version not in known:
             raise _error(
                 ValueError,
                 f"deserialize: {data['name']} has calling convention {version}, and this evertrace "
-                f"knows {CALLING_CONVENTION}.",
-                "use the release of evertrace that wrote it, or export it again.",
+                f"knows {', '.join(map(str, known))}.",
+                "use the release that wrote it, or export it again.",
             )
-        count = len(data["platforms"])
+        count = hostile.modules_of(data)
         modules, rest = rest[-count:], rest[:-count]
         scope = _scope_from_json(data)
         made = Exported(
@@ -549,8 +545,10 @@ def deserialize(blob: Any, *, verify: bool = False) -> Exported:
             tuple(map(DisabledSafetyCheck, data["checks"])),
             tuple(modules),
             None if made is None else functools.partial(_identity, made),
+            calling_convention_version=version,
             _scope=scope,
             _layout=placed.from_json(data.get("layout")),
+            _foreign=None if jax is None else JaxCall.from_json(jax, scope),
         )
         if verify:
             _verify(made, 60 if verify is True else float(verify))
@@ -561,7 +559,7 @@ def deserialize(blob: Any, *, verify: bool = False) -> Exported:
 def _verify(made, seconds):
     """Have XLA read programs in a process of their own; of symbolic sizes, for some numbers."""
     for module in made._modules:
-        if made._scope is None:
+        if made._scope is None or made._foreign is not None:
             hostile.read_elsewhere(made.fun_name, module, seconds)
         else:
             example = symbolic.example_sizes(made.in_avals, made._scope)

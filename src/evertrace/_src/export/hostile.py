@@ -12,6 +12,9 @@ from typing import Any, cast
 
 from evertrace._src import dtypes, errors
 from evertrace._src.control.exported import FAMILIES
+from evertrace._src.export import container, jax_format
+from evertrace._src.export.flatbuffer import MalformedBuffer
+from evertrace._src.export.jax_format import NO_TANGENT
 from evertrace._src.lazy import LazyModule
 
 json: Any = LazyModule("json")
@@ -25,6 +28,29 @@ _LONGEST = 1000  # texts of sizes
 
 class MalformedError(Exception):
     """What a description has that nobody wrote so; says what."""
+
+
+def unpacked(blob: Any) -> tuple[list[Any], list[bytes]]:
+    """Return what bytes of evertrace or of JAX hold: checked descriptions, and programs.
+
+    Raises:
+      ValueError: neither has written them.
+      TypeError: they are no bytes.
+    """
+    if isinstance(blob, bytes | bytearray | memoryview) and not container.is_ours(blob):
+        try:
+            descriptions, programs = jax_format.unpack(bytes(blob))
+        except MalformedBuffer as error:
+            why = f"are not those of an exported function: in JAX's format they have {error}"
+            raise container.refused(container.EXPORTED, why) from None
+    else:
+        descriptions, programs = container.unpack(blob)
+    try:
+        check_description(descriptions, programs)
+    except MalformedError as error:
+        why = f"are not those of an exported function, which has {error} where they have none"
+        raise container.refused(container.EXPORTED, why) from None
+    return descriptions, programs
 
 
 def check_description(descriptions, programs):
@@ -51,7 +77,30 @@ def check_description(descriptions, programs):
             leaves = _count_leaves(data.get(structure), 0)
             has_custom = leaves is None  # how many leaves these have is up to the user's code
             _expect(has_custom or leaves == len(data[avals]), "a type for each leaf")
-    _expect(sum(len(d["platforms"]) for d in descriptions) == len(programs), "so many programs")
+        if data.get("jax") is not None:
+            _check_jax(data, is_symbolic)
+    _expect(sum(map(modules_of, descriptions)) == len(programs), "so many programs")
+
+
+def modules_of(data):
+    """Return how many programs belong to a description: JAX writes one for all platforms."""
+    return len(data["platforms"]) if data.get("jax") is None else 1
+
+
+def _check_jax(data, is_symbolic):
+    """Check how a program of JAX's is called."""
+    jax = data["jax"]
+    _expect(isinstance(jax, dict), "a call of JAX's")
+    for name, ours in (("ins", "in_avals"), ("outs", "out_avals")):
+        _expect(_is_list(jax.get(name)), "types")
+        for aval in jax[name]:
+            _check_aval(aval, is_symbolic, dtypes_too=(NO_TANGENT,))
+        _expect([x for x in jax[name] if x[1] != NO_TANGENT] == data[ours], "these types")
+    _expect(_are_places(jax.get("kept"), len(jax["ins"])), "the arguments that are kept")
+    for name in ("ordered_effects", "unordered_effects"):
+        _expect(_is_list(jax.get(name)) and all(map(_is_text, jax[name])), "effects")
+    _expect(type(jax.get("devices")) is int and jax["devices"] > 0, "devices")
+    _expect(type(jax.get("needs_refining")) is bool, "a program")
 
 
 def check_compiled(data, contents):
@@ -148,7 +197,7 @@ def _check_spec(spec, sizes, aval):
     _expect(known and len(set(named)) == len(named), "a spec of its axes")
 
 
-def _check_aval(data, is_symbolic=False):
+def _check_aval(data, is_symbolic=False, dtypes_too=()):
     _expect(_is_list(data) and len(data) == 3, "a type of an array")
     shape, name, weak_type = data
     sizes = _is_list(shape) and all(
@@ -156,6 +205,8 @@ def _check_aval(data, is_symbolic=False):
     )
     _expect(sizes and type(weak_type) is bool, "a shape")
     try:
+        if _is_text(name) and name in dtypes_too:
+            return
         if _is_list(name):
             _expect(len(name) == 2 and name[0] == "key" and _is_text(name[1]), "a dtype")
             dtypes.KeyType(name[1])

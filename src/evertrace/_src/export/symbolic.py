@@ -7,6 +7,7 @@ refined to that anyway, are not complete, and wrong at places.
 """
 
 import itertools
+import operator
 import re
 from typing import Any
 
@@ -72,8 +73,8 @@ def _is_text(x):
 # ---------------------------------------------------------------- texts with holes
 
 
-def filled(text: str, values: dict[str, int], scope: Any) -> str:
-    """Return the text of a program with numbers in its holes."""
+def filled(text: str, values: dict[str, Any], scope: Any) -> str:
+    """Return the text of a program with numbers in its holes, or expressions of another scope."""
     numbers: dict[str, str] = {}
 
     def number(match):
@@ -82,12 +83,23 @@ def filled(text: str, values: dict[str, int], scope: Any) -> str:
             found = numbers[match[1]] = str(dims.evaluate(scope.parsed(match[1]), values))
         return found
 
-    return _HOLE.sub(number, text)
+    with dims.writing_holes():
+        return _HOLE.sub(number, text)
 
 
 def filled_aval(aval: Any, values: Any) -> Any:
-    """Return the type of an array with numbers in place of expressions."""
+    """Return the type of an array with values of the variables in its sizes."""
     return aval.update(shape=tuple([dims.evaluate(n, values) for n in aval.shape]))
+
+
+def closed(size: Any) -> Any:
+    """Return a size; the number, where a trace leaves it open: programs in bytes are not open."""
+    return operator.index(size) if dims.is_dim(size) and size.scope.is_open else size
+
+
+def are_symbolic(avals: Any) -> bool:
+    """Whether there are symbolic sizes in types of arrays."""
+    return any(dims.is_dim(n) for aval in avals for n in aval.shape)
 
 
 # ---------------------------------------------------------------- the sizes of a call

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+from collections import OrderedDict
 from typing import Any
 
 from evertrace._src import errors, tree
+from evertrace._src.lazy import LazyModule
 from evertrace._src.support import set_module
 from evertrace._src.tree.registry import is_named_tuple, is_tree_node
 from evertrace._src.tree.treedef import PyTreeDef
 
+json: Any = LazyModule("json")
 public = set_module("evertrace.export")
 
 _BUILTIN = {"tuple": tuple, "list": list, "dict": dict, "none": type(None)}
@@ -48,7 +51,8 @@ def register_pytree_node_serialization(
 
     Args:
       nodetype: a type that is registered as a node; see `register_namedtuple_serialization` for
-        named tuples. Tuples, lists, None, and dicts whose keys are text need none of this.
+        named tuples. Tuples, lists, None, and dicts whose keys are text, ordered ones too, need
+        none of this.
       serialized_name: what the type is called in the bytes.
       serialize_auxdata: maps the static data of a node to bytes.
       deserialize_auxdata: maps the bytes back.
@@ -62,16 +66,16 @@ def register_pytree_node_serialization(
       ValueError: the type is no node, or the type or the name was registered before.
 
     Example:
-      >>> from collections import OrderedDict
+      >>> from collections import defaultdict
       >>> import json
       >>> kind = ev.export.register_pytree_node_serialization(
-      ...     OrderedDict,
-      ...     serialized_name="OrderedDict",
-      ...     serialize_auxdata=lambda keys: json.dumps(keys).encode(),
-      ...     deserialize_auxdata=lambda data: tuple(json.loads(data)),
+      ...     defaultdict,
+      ...     serialized_name="lists",
+      ...     serialize_auxdata=lambda data: json.dumps(data[1]).encode(),
+      ...     deserialize_auxdata=lambda data: (list, tuple(json.loads(data))),
       ... )
       >>> kind.__name__
-      'OrderedDict'
+      'defaultdict'
     """
     where = "register_pytree_node_serialization"
     if not is_tree_node(nodetype):
@@ -119,7 +123,7 @@ def register_namedtuple_serialization(nodetype: Any, *, serialized_name: Any) ->
     fields: tuple[str, ...] = nodetype._fields  # pyright: ignore[reportAttributeAccessIssue]
 
     def read(data):
-        written = tuple(data.decode().split(","))
+        written = _read_keys(data)
         if written != fields:
             raise _error(
                 f"deserialize: the named tuple {serialized_name!r} was written with fields "
@@ -131,9 +135,36 @@ def register_namedtuple_serialization(nodetype: Any, *, serialized_name: Any) ->
     return register_pytree_node_serialization(
         nodetype,
         serialized_name=serialized_name,
-        serialize_auxdata=lambda _: ",".join(fields).encode(),
+        serialize_auxdata=lambda _: json.dumps(fields).encode(),
         deserialize_auxdata=read,
     )
+
+
+def _write_keys(keys):
+    return json.dumps(list(map(_key, keys))).encode()
+
+
+def _read_keys(data):
+    """Return the names that a node's bytes hold."""
+    try:
+        keys = json.loads(data)
+    except (ValueError, RecursionError):
+        keys = None
+    if type(keys) is not list or not all(isinstance(key, str) for key in keys):
+        raise _error(
+            f"deserialize: a node has the data {bytes(data[:40])!r}, which are no names.",
+            "pass all that `exported.serialize()` returned.",
+        )
+    return tuple(keys)
+
+
+# As JAX does; the bytes are the same.
+register_pytree_node_serialization(
+    OrderedDict,
+    serialized_name="collections.OrderedDict",
+    serialize_auxdata=_write_keys,
+    deserialize_auxdata=_read_keys,
+)
 
 
 def to_json(treedef) -> Any:

@@ -13,6 +13,7 @@ import ctypes
 import functools
 import gc
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -249,13 +250,18 @@ def _walk(op: Any, visit: Callable[[Any], None]) -> None:
 
 def write_portable(text: str) -> bytes:
     """StableHLO text as bytes that other releases read: XLA's of four weeks ago, and later ones."""
+    return write_portable_module(parse_module(text))
+
+
+def write_portable_module(module: Any) -> bytes:
+    """As `write_portable`, of an MLIR module."""
     hlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
     age = hlo.StablehloCompatibilityRequirement.WEEK_4
     version = hlo.get_version_from_compatibility_requirement(age)
-    return _jax.mlir.serialize_portable_artifact(parse_module(text), version)
+    return _jax.mlir.serialize_portable_artifact(module, version)
 
 
-def _read_portable(blob: bytes) -> Any:
+def read_portable(blob: bytes) -> Any:
     """The MLIR module of `write_portable`'s bytes; `BackendError` where XLA cannot read them."""
     context = parse_module("").context
     with context:
@@ -264,7 +270,7 @@ def _read_portable(blob: bytes) -> Any:
 
 def portable_text(blob: bytes) -> str:
     """`write_portable`'s bytes as people read them."""
-    return str(_read_portable(blob))
+    return str(read_portable(blob))
 
 
 def portable_functions(blob: bytes, rename: Callable[[str], str]) -> dict[str, str]:
@@ -277,21 +283,109 @@ def portable_functions(blob: bytes, rename: Callable[[str], str]) -> dict[str, s
     Returns:
       Old name -> text with the new names.
     """
-    return defined_functions(_read_portable(blob), rename)
+    return defined_functions(read_portable(blob), rename)
 
 
 def defined_functions(module: Any, rename: Callable[[str], str]) -> dict[str, str]:
     """As `portable_functions`, of an MLIR module; functions that are only declared keep names."""
-    symbols = importlib.import_module("jaxlib.mlir.ir").SymbolTable
+    ir = importlib.import_module("jaxlib.mlir.ir")
+    symbols = ir.SymbolTable
     with module.context:
         ops = [op.operation for op in module.body.operations]
-        found = {symbols.get_symbol_name(op).value: op for op in ops if len(op.regions[0].blocks)}
+        bodies = [op for op in ops if op.name == "func.func" and len(op.regions[0].blocks)]
+        found = {symbols.get_symbol_name(op).value: op for op in bodies}
         for name, op in found.items():
             fresh = rename(name)
             symbols.replace_all_symbol_uses(name, fresh, module.operation)
             symbols.set_symbol_name(op, fresh)
-            symbols.set_visibility(op, "private")
+            op.attributes["sym_visibility"] = ir.StringAttr.get("private")
         return {name: op.get_asm() for name, op in found.items()}
+
+
+UNREADABLE = (BackendError, ValueError, RuntimeError, KeyError)
+"""What XLA's readers raise of programs that they cannot read."""
+
+
+def said(error: Exception) -> str:
+    """What XLA says of a program that it cannot read, without the places in it."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    told = next((line for line in lines if "error:" in line), lines[0] if lines else "nothing")
+    return told.rpartition("error: ")[2].partition(" Please see")[0].strip()[:1000]
+
+
+def entry_types(module: Any) -> tuple[list[str], list[str]]:
+    """Types of the arguments and results of a module's `main`; `KeyError` if it has none."""
+    symbols = importlib.import_module("jaxlib.mlir.ir").SymbolTable(module.operation)
+    kind = symbols["main"].attributes["function_type"].value
+    return list(map(str, kind.inputs)), list(map(str, kind.results))
+
+
+def with_entry(module: Any, text: str, inner: str) -> str:
+    """The text of a module with another `main`, which calls the one that there was.
+
+    Args:
+      module: it is changed.
+      text: the function.
+      inner: what it calls the old one.
+    """
+    functions = defined_functions(module, lambda n: inner if n == "main" else f"{n}_")
+    return "\n".join(["module @exported {", text, *functions.values(), "}"])
+
+
+def refined(text: str) -> Any:
+    """The module of a text in which the sizes that are not known are found from those of `main`.
+
+    Raises:
+      ValueError: what is declared of them does not hold.
+    """
+    made, blob = parse_module(text), io.BytesIO()
+    made.operation.write_bytecode(blob)
+    found = _jax.mlir.refine_polymorphic_shapes(blob.getvalue(), True, True, False)
+    with made.context:
+        return importlib.import_module("jaxlib.mlir.ir").Module.parse(found)
+
+
+def custom_calls(module: Any) -> set[str]:
+    """The targets of the custom calls in a module."""
+    found = set()
+
+    def visit(op: Any) -> None:
+        if op.name == "stablehlo.custom_call":
+            found.add(op.attributes["call_target_name"].value)
+
+    walk(module, visit)
+    return found
+
+
+def divide_no_more(module: Any) -> bool:
+    """Take from a module what says how it is divided among devices.
+
+    Returns:
+      Whether parts are left that devices compute each by itself.
+    """
+    constraints, manual = [], []
+
+    def visit(op: Any) -> None:
+        # What is said of arguments and results of functions is this, or of no use here.
+        for name in ("sdy.sharding", "mhlo.sharding", "arg_attrs", "res_attrs"):
+            if name in op.attributes:
+                del op.attributes[name]
+        if op.name == "sdy.sharding_constraint":
+            constraints.append(op)
+        elif op.name.startswith("sdy.") and op.name != "sdy.mesh":
+            manual.append(op.name)
+
+    walk(module, visit)
+    for op in constraints:
+        op.results[0].replace_all_uses_with(op.operands[0])
+        op.erase()
+    return bool(manual)
+
+
+def known_targets(platform: str) -> set[str]:
+    """The targets of custom calls that were registered for "cpu", "gpu" or "tpu"."""
+    names = {"gpu": "CUDA"}.get(platform, platform)
+    return set(xla_client.custom_call_targets(names))
 
 
 _MONTH = 30 * 24 * 3600  # seconds: XLA ends the process when it hears nothing for so long

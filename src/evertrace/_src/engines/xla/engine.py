@@ -28,6 +28,7 @@ from evertrace._src.support import Cache
 from evertrace._src.transforms.staging import close_jaxpr, stage
 
 collectives: Any = LazyModule("evertrace._src.engines.xla.collectives")
+exchange: Any = LazyModule("evertrace._src.engines.xla.exchange")
 portable: Any = LazyModule("evertrace._src.engines.xla.portable")
 spmd: Any = LazyModule("evertrace._src.engines.xla.spmd")
 put = buffers.put

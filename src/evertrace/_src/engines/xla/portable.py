@@ -7,7 +7,7 @@ from evertrace._src import config, dims, errors
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.lower import lower_jaxpr
 
-STABLE_TARGET = re.compile(r"lapack_\w+_ffi")
+STABLE_TARGET = re.compile(r"lapack_\w+_ffi|shape_assertion|stablehlo\.dynamic_\w+")
 """Custom calls that jaxlib keeps for programs of earlier releases."""
 
 _TARGET = re.compile(r'call_target_name = "([^"]*)"|custom_call @([\w.]+)')
@@ -54,5 +54,43 @@ def write(jaxpr, consts, name, family, allowed):
 
 
 def encode(text):
-    """Return the text of a program as portable bytes."""
-    return compat.write_portable(text)
+    """Return the text of a program as portable bytes.
+
+    Raises:
+      ValueError: it calls a program of JAX's, which refuses the sizes.
+    """
+    if "tensor<?" not in text and "x?x" not in text:
+        return compat.write_portable(text)
+    try:
+        return compat.write_portable_module(compat.refined(text))
+    except compat.UNREADABLE as error:
+        raise errors.user_error(
+            ValueError,
+            f"export: a program of JAX's that is called cannot be made for these sizes: "
+            f"{compat.said(error)}",
+            fix="call it with sizes that fulfil what was declared.",
+            anchor="export",
+        ) from error
+
+
+_FUNCTION = re.compile(r"func\.func (?:public |private )?@([\w.]+)\(")
+
+
+def functions(blob, rename):
+    """Return the functions of a program, all made private, under new names.
+
+    Args:
+      blob: portable bytes, or a text with holes.
+      rename: gives the new name of a function.
+
+    Returns:
+      Old name -> text with the new names.
+    """
+    if not blob.startswith(b"module "):
+        return compat.portable_functions(blob, rename)
+    text = blob.decode()
+    new = {name: rename(name) for name in _FUNCTION.findall(text)}
+    text = re.sub(r"@([\w.]+)", lambda match: f"@{new.get(match[1], match[1])}", text)
+    text = re.sub(r"func\.func (public |private )?@", "func.func private @", text)
+    bodies = re.split(r"(?m)^(?= *func\.func )", text[: text.rindex("}")])[1:]
+    return dict(zip(new, map(str.strip, bodies), strict=True))

@@ -2,14 +2,16 @@
 
 from evertrace._src import errors
 from evertrace._src.control.exported import call_exported_p
-from evertrace._src.engines.xla import compat, lapack
+from evertrace._src.engines.xla import compat, lapack, portable
 from evertrace._src.engines.xla.lower import lowering
 
 
 @lowering.define(call_exported_p)
 def _call_exported(b, outs, *operands, program):
-    main = _include(b.module, program)
-    return b.op("func.call", list(operands), list(outs), {"callee": f"@{main}"})
+    attrs = {"callee": f"@{_include(b.module, program)}"}
+    tokens = [b.effect_token()] if program.has_effects else []
+    results = b.op("func.call", [*tokens, *operands], [*[None] * len(tokens), *outs], attrs)
+    return b.take_token(tokens, results)
 
 
 def _include(module, program):
@@ -24,7 +26,7 @@ def _include(module, program):
             return fresh[name]
 
         try:
-            texts = compat.portable_functions(blob, rename)
+            texts = portable.functions(blob, rename)
         except compat.BackendError as error:
             raise errors.user_error(
                 ValueError,
