@@ -85,7 +85,7 @@ class Objects:
             if self.afters:
                 self._note_read(owner, own_name, value)
             return _to_be_used(value, name)
-        if name in entered.seen:
+        if name in entered.seen and not _is_of_class(entered, name, value):
             if id(value) in self.lifter.partly:
                 self.lifter.see(value, _uses(name))
             return _to_be_used(value, name)
@@ -256,6 +256,12 @@ class Objects:
             if entry is not ABSENT:
                 return c, entry
         return None
+
+
+def _is_of_class(entered, name, value):
+    """Whether a read has found an entry of the class as it is, which each read lifts."""
+    entry = next((x for x in guards.column(entered.cls, name) if x is not ABSENT), ABSENT)
+    return entry is value and name not in (instance_dict(entered.obj) or ())
 
 
 def class_check(cls):
