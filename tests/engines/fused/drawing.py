@@ -4,14 +4,16 @@ Floats are small integers, and what grows is brought back (`Drawing.tame`), so t
 products are exact and results have to agree to the bit, NaNs and infinities among them. Programs
 that are `smooth` use elementary functions, too, and decide nothing by their results.
 
-    python -m tests.engines.fused.drawing --seconds 300 --seed 1000
+    python -m tests.engines.fused.drawing --kernels 100000 --seed 20000000
 
-compares programs with the host engine for so long, and prints the numbers of those that differ.
+compares programs with the host engine until they had so many kernels, and prints the numbers of
+those that differ.
 """
 
 import argparse
 import itertools
 import math
+import sys
 import time
 
 import numpy as np
@@ -407,23 +409,26 @@ def _unlike(got, want, smooth):
 
 
 def main():
-    """Compare programs for some time."""
+    """Compare programs; returns the exit status, 1 where one differs."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=10**9)
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--seed", type=int, default=MORE)
+    parser.add_argument("--count", type=float, default=math.inf, help="of programs")
+    parser.add_argument("--kernels", type=float, default=math.inf, help="how many are enough")
     args = parser.parse_args()
-    end, seed, kernels = time.monotonic() + args.seconds, args.seed, 0
-    while time.monotonic() < end and seed < args.seed + args.count:
+    end, kernels, programs, wrong = time.monotonic() + args.seconds, 0, 0, 0
+    while time.monotonic() < end and programs < args.count and kernels < args.kernels:
+        seed = args.seed + programs
         try:
             found, made = difference(seed)
         except Exception as error:  # reported as well
             found, made = f"program {seed}: {type(error).__name__}: {error}"[:400], 0
         if found:
             print(found, flush=True)
-        kernels, seed = kernels + made, seed + 1
-    print(f"{seed - args.seed} programs, {kernels} kernels")
+        kernels, programs, wrong = kernels + made, programs + 1, wrong + bool(found)
+    print(f"{programs} programs, {kernels} kernels, {wrong} wrong")
+    return wrong > 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,8 +10,11 @@ LONG = 50197
 UNREAD = 8000011
 """A program with a kernel of an operation of which a result is read by nobody."""
 
+JOINED = 30000160
+"""A program that joins parts of an array of a few elements in the turns of a loop."""
 
-@pytest.mark.parametrize("seed", [*range(16), *range(MORE, MORE + 16), LONG, UNREAD])
+
+@pytest.mark.parametrize("seed", [*range(16), *range(MORE, MORE + 16), LONG, UNREAD, JOINED])
 def test_a_random_program_is_as_on_the_host(seed):
     assert difference(seed)[0] is None
 

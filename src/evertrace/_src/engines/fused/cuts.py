@@ -33,6 +33,12 @@ def segments(cuts, d, extent):
     return list(itertools.pairwise(ends))
 
 
+def pieces(place, bounds):
+    """Return the first and the last piece in which a place may lie; None if that is not known."""
+    known = place.range()
+    return None if known is None else [bisect.bisect_right(bounds, end) for end in known]
+
+
 def piece(cuts, place, bounds):
     """Return in which piece of a dimension a place lies, of those that bounds divide it into.
 
@@ -42,10 +48,10 @@ def piece(cuts, place, bounds):
     Raises:
       Cut: it will be, if the loop is cut.
     """
-    known = place.range()
+    known = pieces(place, bounds)
     if known is None:
         return None
-    first, last = [bisect.bisect_right(bounds, end) for end in known]
+    first, last = known
     if first == last:
         return first
     found = _with(cuts, place, bounds[first:last])

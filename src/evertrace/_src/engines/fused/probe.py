@@ -2,6 +2,7 @@
 
 import math
 
+from evertrace._src.engines.fused import cuts
 from evertrace._src.engines.fused import index as places
 from evertrace._src.engines.fused.index import Counter
 from evertrace._src.engines.fused.kernel import LANES, Kernel
@@ -37,9 +38,9 @@ class Probe(_Symbolic):
         self.at(root, (*self._places, *rest))
 
     def piece(self, place, bounds):
-        """Return the number of the piece that is most of what is divided."""
-        del place
-        return min(1, len(bounds))
+        """Return the number of its piece, or of the one that is most of what is divided."""
+        first, last = cuts.pieces(place, bounds) or (0, len(bounds))
+        return first if first == last else min(1, len(bounds))
 
     def reduced(self, eqn, index, extents, reduction):
         """Note of which dimensions the result depends."""
