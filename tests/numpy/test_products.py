@@ -79,3 +79,27 @@ def test_gradient_of_a_batched_product():
     grad = ev.grad(lambda y: jnp.matmul(x, y).sum())(y)
     wanted = np.einsum("bij,bik->jk", ARRAYS["c"], np.ones((2, 3, 4), np.float32))
     np.testing.assert_allclose(grad, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "repair"),
+    [
+        ((2, 3), (2, 3), "x @ y.T"),
+        ((3,), (2, 3), "x @ y.T"),
+        ((2, 3), (2,), "x.T @ y"),
+        ((3, 2), (3, 4), "x.T @ y"),
+        ((5, 2, 3), (5, 4, 3), "x @ y.mT"),
+        ((5, 3, 2), (3, 4), "x.mT @ y"),
+        ((2, 3), (4,), "has to be the only size of the second"),
+        ((2, 3), (4, 5), "has to be the last size but one of the second"),
+    ],
+)
+def test_sizes_that_do_not_meet_are_told_what_does(x, y, repair):
+    x, y = jnp.ones(x), jnp.ones(y)
+    with pytest.raises(ev.errors.ShapeError) as caught:
+        x @ y
+    fix = str(caught.value).partition("Fix: ")[2]
+    assert repair in fix
+    if "@" in repair:
+        assert f"`{repair}`" in fix
+        eval(repair, {"x": x, "y": y})

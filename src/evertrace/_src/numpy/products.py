@@ -176,10 +176,20 @@ def _check_matmul(x, y):
             errors.ShapeError,
             f"matmul: requires contracting dimensions to have the same size, got shapes {x} and "
             f"{y}, whose sizes {x[-1]} and {y[-2 if len(y) > 1 else 0]} differ.",
-            fix="transpose an operand, e.g. `x @ y.T`.",
+            fix=_fitting(x, y),
             anchor="shape-dot",
         )
     common_shape("matmul", [x[:-2], y[:-2]])
+
+
+def _fitting(x, y):
+    """Say which transposition makes a product of these shapes, or what has to be the same."""
+    if len(y) > 1 and y[-1] == x[-1]:
+        return f"transpose the second operand: `x @ y.{'T' if len(y) == 2 else 'mT'}`."
+    if len(x) > 1 and x[-2] == y[-2 if len(y) > 1 else 0]:
+        return f"transpose the first operand: `x.{'T' if len(x) == 2 else 'mT'} @ y`."
+    inner = "only size" if len(y) == 1 else "last size but one"
+    return f"the last size of the first operand has to be the {inner} of the second."
 
 
 @native.planned(by_type=False)
