@@ -358,3 +358,15 @@ def test_a_call_that_raises_leaves_the_order_of_globals():
     with pytest.raises(KeyError):
         ev.jit(m.f)(X)
     assert list(vars(m)) == before
+
+
+def test_names_of_python_stay_where_they_are_while_a_namespace_is_read():
+    """``globals()`` has the builtins in it: entered like other dicts they would be gone."""
+    namespace: dict = {}
+    exec("import builtins\nx = 2", namespace)
+    namespace["get"] = lambda: namespace["x"]
+    f = eval("lambda a: a + get() + len('ab')", namespace)
+    assert ev.jit(f)(jnp.float32(1)) == 5
+    namespace["x"] = 3
+    assert ev.jit(f)(jnp.float32(1)) == 6
+    assert isinstance(namespace["__builtins__"], dict)

@@ -13,6 +13,7 @@ import functools
 import itertools
 import linecache
 import os
+import re
 import sys
 import weakref
 from types import CodeType, FrameType
@@ -28,6 +29,9 @@ _MACHINERY = frozenset({functools.__file__, contextlib.__file__})
 _PACKAGES = os.path.dirname(os.path.dirname(np.__file__))
 _HIDDEN = (PACKAGE_PREFIX, *(os.path.join(_PACKAGES, name, "") for name in ("numpy", "scipy")))
 """Folders of code that works in the name of its caller, who asked NumPy to look at an array."""
+
+
+_AUTOMATIC = re.compile(r"auto_axes\(([^)]*)\)")
 
 
 class Location(NamedTuple):
@@ -165,6 +169,16 @@ def operation_of(src: Source | None) -> str | None:
 def is_backward(src: Source | None) -> bool:
     """Whether an equation is part of the backward pass of differentiation."""
     return src is not None and len(src) > 2 and src[4]
+
+
+def automatic_scope(axes: Any) -> str:
+    """Return the named scope of operations to which operands may come divided as they will."""
+    return f"auto_axes({','.join(map(str, axes))})"
+
+
+def automatic_axes(scope: str) -> set[str]:
+    """Return the axes along which that may be so in a scope, as texts."""
+    return {name for part in _AUTOMATIC.findall(scope) for name in part.split(",")}
 
 
 def scope_of(src: Source | None) -> str:

@@ -8,8 +8,8 @@ from evertrace._src import dtypes, errors, native, support, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
-from evertrace._src.core import transfers
-from evertrace._src.core.formats import Space
+from evertrace._src.core import formats, transfers
+from evertrace._src.core.formats import Format, Space
 from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device_of, shared
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import placing, runtime
@@ -141,8 +141,8 @@ def device_put(
 
     Args:
       x: tree of arrays, NumPy arrays, scalars.
-      device: a device, a sharding, a `memory.Space`, or a tree of these that is a prefix of `x`;
-        None leaves arrays where they are.
+      device: a device, a sharding, a `Format`, a `memory.Space`, or a tree of these that is a
+        prefix of `x`; None leaves arrays where they are.
       src: accepted for compatibility.
       donate: whether the arrays passed are deleted.
       may_alias: accepted for compatibility.
@@ -165,10 +165,15 @@ def device_put(
     """
     del src, may_alias
     leaves, treedef = tree.flatten(opened(x))
+    device = tree.map(_sharding, device, is_leaf=lambda x: isinstance(x, Format))
     targets = tree.flatten_axes("device_put device", treedef, device)
     with transfers.explicit():
         moved = [_put_leaf(leaf, t, donate) for leaf, t in zip(leaves, targets, strict=True)]
     return tree.unflatten(treedef, moved)
+
+
+def _sharding(placement):
+    return formats.sharding_of("device_put", placement)
 
 
 def _put_leaf(leaf, target, donate):

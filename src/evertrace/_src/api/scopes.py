@@ -12,10 +12,11 @@ from evertrace._src.api.extending_values import types_above
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import aval_of
-from evertrace._src.core.aval import LaidOutType
+from evertrace._src.core.aval import LaidOutType, ManualType
 from evertrace._src.core.tracer import EVAL, Trace, Tracer, set_trace, state
 from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.support import set_module
+from evertrace._src.transforms.batching import manual_axis_type
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -133,7 +134,8 @@ def typeof(x: Any) -> Any:
 
     That of a mutable array is a `ref.AbstractRef`. That of an array that is laid out over a mesh
     says so: its `sharding` is one over the mesh without devices, and explicit axes show in its
-    text. In a jitted function that is known where a mesh is in force (`set_mesh`).
+    text. In a jitted function that is known where a mesh is in force (`set_mesh`). That of a part
+    within `shard_map` says along which axes it varies, `manual_axis_type`.
 
     Raises:
       TypeError: `x` is none of them.
@@ -147,6 +149,8 @@ def typeof(x: Any) -> Any:
     if type(x) in types_above:
         return types_above[type(x)](x)
     aval, sharding = aval_of(x, "typeof"), None
+    if isinstance(x, Tracer) and (varies := manual_axis_type(x)) is not None:
+        return ManualType(aval, varies)
     if type(x) is Array or (isinstance(x, Tracer) and config.current().mesh is not None):
         sharding, _ = sharding_behind(x)
     return aval if sharding is None else LaidOutType(aval, sharding.abstract(aval.ndim))

@@ -7,6 +7,7 @@ compiled program read keeps the buffer made for it, so that the next call does n
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -157,8 +158,12 @@ class Array(Fields, Members, metaclass=_ArrayType):
         return cast("Array", self.addressable_shards[index].data)
 
     def on_device_size_in_bytes(self) -> int:
-        """Return the size of the contents."""
-        return self.host().nbytes
+        """Return the size of the contents, on all devices that hold some of them."""
+        size, sharding = self.nbytes, getattr(self, "_sharding", None)
+        if sharding is None or not self.size:
+            return size
+        part = math.prod(sharding.shard_shape(self.shape))
+        return size // self.size * part * len(sharding.device_list())
 
     def unsafe_buffer_pointer(self) -> int:
         """Return the address of the contents in host memory, for the life of the array."""

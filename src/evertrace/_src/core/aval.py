@@ -11,7 +11,7 @@ import math
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -145,24 +145,48 @@ class _OpenArray(ShapedArray):
         return self.cache["open"].given(sys._getframe(1).f_code.co_filename, (_size(self),))[0]
 
 
-class LaidOutType(ShapedArray):
-    """The type of an array with how it is laid out over a mesh, for people who ask.
+class _ToldType(ShapedArray):
+    """The type of an array with what is known of it besides, for people who ask.
 
-    It is not the array's aval: programs serve arrays however they lie.
+    It is not the array's aval: programs serve arrays whatever is told of them.
+    """
+
+    __slots__ = ("told",)
+
+    def __new__(cls, aval, told):
+        """Return a type of the facts of `aval`."""
+        self = native.AvalBase.__new__(cls)
+        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
+        self.ndim, self.size, self.cache = aval.ndim, aval.size, {}
+        self.told = told
+        return self
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def _key(self):
+        return self.shape, self.dtype, self.weak_type, self.told
+
+    def __reduce__(self):  # pyright: ignore[reportIncompatibleMethodOverride]
+        return type(self), (ShapedArray(self.shape, self.dtype, self.weak_type), self.told)
+
+
+class LaidOutType(_ToldType):
+    """The type of an array with how it is laid out over a mesh.
 
     Attributes:
       sharding: a sharding over the mesh without its devices, an entry for each dimension.
     """
 
-    __slots__ = ("sharding",)  # pyright: ignore[reportIncompatibleMethodOverride]
+    __slots__ = ()
 
-    def __new__(cls, aval, sharding):
-        """Return a type of the facts of `aval`."""
-        self = native.AvalBase.__new__(cls)
-        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
-        self.ndim, self.size, self.cache = aval.ndim, aval.size, {}
-        self.sharding = sharding  # pyright: ignore[reportAttributeAccessIssue]
-        return self
+    @property
+    def sharding(self):
+        """How it is laid out."""
+        return self.told
 
     def str_short(self, short_dtypes=True):
         """Return the text with the explicit axes that divide it: `f32[8@x,4]`, `f32[8]{U:y}`."""
@@ -171,17 +195,45 @@ class LaidOutType(ShapedArray):
         sizes = ",".join([f"{n}{m}" for n, m in zip(self.shape, marks, strict=True)])
         return f"{name}[{sizes}]{sums}"
 
-    def __eq__(self, other):
-        return isinstance(other, LaidOutType) and self._key() == other._key()
 
-    def __hash__(self):
-        return hash(self._key())
+class ManualAxisType(NamedTuple):
+    """Along which axes that `shard_map` maps a value differs, and of which it is a term of a sum.
 
-    def _key(self):
-        return self.shape, self.dtype, self.weak_type, self.sharding
+    Attributes:
+      varying, unreduced: names of axes.
+      reduced: no axis: what all share is not told from what was summed.
+    """
 
-    def __reduce__(self):  # pyright: ignore[reportIncompatibleMethodOverride]
-        return LaidOutType, (ShapedArray(self.shape, self.dtype, self.weak_type), self.sharding)
+    varying: frozenset[Any] = frozenset()
+    unreduced: frozenset[Any] = frozenset()
+    reduced: frozenset[Any] = frozenset()
+
+    def marks(self) -> str:
+        """Return what types show of it: ``{V:y, U:x}``."""
+        parts = [("V", self.varying), ("U", self.unreduced)]
+        texts = [f"{name}:{_axes_text(axes)}" for name, axes in parts if axes]
+        return f"{{{', '.join(texts)}}}" if texts else ""
+
+
+def _axes_text(axes):
+    names = sorted(map(str, axes))
+    return names[0] if len(names) == 1 else f"({','.join(names)})"
+
+
+class ManualType(_ToldType):
+    """The type of a part within `shard_map`.
+
+    Attributes:
+      manual_axis_type: along which axes it varies, see `ManualAxisType`.
+    """
+
+    __slots__ = ()
+
+    manual_axis_type = property(lambda self: self.told)
+
+    def str_short(self, short_dtypes=True):
+        """Return the text with the axes along which it varies: `f32[2,8]{V:x}`."""
+        return super().str_short(short_dtypes) + self.told.marks()
 
 
 def _intern(cls, shape, dtype, weak_type):

@@ -17,6 +17,7 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from evertrace._src.core.pictures import side_by_side
 from evertrace._src.core.primitive import JOINTLY
+from evertrace._src.core.tracer import state
 
 _MOST_ROUNDS = 8  # of a loop's body, until its carry lies as it did before
 _SUM_IT_UP = (
@@ -352,6 +353,9 @@ def _check_agreement(prim, factors, operands, divisions, mesh_sizes, src):
             other, at, before = found.setdefault(parts[0], (number, dim, axes))
             shorter = min(len(axes), len(before))
             if axes[:shorter] != before[:shorter] and not explicit.isdisjoint((*axes, *before)):
+                scope = state.scope if src is None else source.scope_of(src)
+                if explicit.intersection((*axes, *before)) <= source.automatic_axes(scope):
+                    continue
                 both = other, number
                 texts = [_shown(operands[i], divisions[i]) for i in both]
                 names, pair = [f"operand {i}" for i in both], [divisions[i] for i in both]

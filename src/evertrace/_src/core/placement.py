@@ -61,6 +61,10 @@ class Sharding:
         """Return which axes of a mesh divide each dimension; None where no mesh of devices is."""
         return None
 
+    def constrained(self) -> Any:
+        """Return the sharding of the dimensions that it does not leave open, and these others."""
+        return self, frozenset()
+
     def check(self, where: Any, shape: Any) -> Any:
         """Raise, in the name of a function, if arrays of that shape cannot be divided so."""
 

@@ -128,7 +128,15 @@ def lay_out(prim, args, params, outs):
     elif not prim.factors or prim.divide is not None:  # whose params may hold functions
         divisions = divide(prim, operands, divided, results, params, axes)
     else:
-        key = (prim, *operands, *divided, *params.values(), *axes.items(), axes.explicit)
+        key = (
+            prim,
+            *operands,
+            *divided,
+            *params.values(),
+            *axes.items(),
+            axes.explicit,
+            state.scope,
+        )
         divisions = _known.get(key)
         if divisions is None:
             divisions = divide(prim, operands, divided, results, params, axes)

@@ -8,12 +8,14 @@ from typing import Any
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.engines.xla import profiling
+from evertrace._src.jit.laid_out import sharding_behind
+from evertrace._src.ops.sharding_constraint import lay_out
 from evertrace._src.support import set_module
 
 
 @set_module("evertrace.experimental.shard_alike")
 def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return two trees as they are: on the one device that programs run on, they are placed alike.
+    """Return two trees whose arrays are laid out alike: as those of the first, if over a mesh.
 
     Args:
       x: a tree of arrays.
@@ -40,7 +42,18 @@ def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
             fix="pass trees of one structure and arrays of the same shapes.",
             anchor="tree-structure",
         )
-    return tree.unflatten(structure, pairs[0]), tree.unflatten(structure, pairs[1])
+    alike = [_alike(one, other) for one, other in zip(*pairs, strict=True)]
+    return tree.unflatten(structure, [v for v, _ in alike]), tree.unflatten(
+        structure, [v for _, v in alike]
+    )
+
+
+def _alike(x, y):
+    """Return two arrays, of which that which is laid out over a mesh decides for both."""
+    of_x, of_y = sharding_behind(x)[0], sharding_behind(y)[0]
+    if of_x is not None:
+        return x, y if of_y == of_x else lay_out(y, of_x)
+    return x if of_y is None else lay_out(x, of_y), y
 
 
 @set_module("evertrace.experimental.profiler")

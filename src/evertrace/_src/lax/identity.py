@@ -12,7 +12,7 @@ from evertrace._src.arrays.interop import as_array, as_operand, from_numpy
 from evertrace._src.arrays.types import ArrayLike, Shape
 from evertrace._src.core.placement import Sharding
 from evertrace._src.lax.shapes import as_shape
-from evertrace._src.ops.sharding_constraint import sharding_constraint_p
+from evertrace._src.ops.sharding_constraint import lay_out
 from evertrace._src.ops.sink import dce_sink_p
 from evertrace._src.ops.structural import broadcast_in_dim_p
 
@@ -113,7 +113,7 @@ def _checked(where, leaf, sharding):
         )
     x = as_array(leaf, where)
     sharding.check(where, x.shape)
-    return sharding_constraint_p.bind(x, sharding=sharding, unconstrained_dims=frozenset())
+    return lay_out(x, sharding)
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from evertrace._src import doors, errors
 from evertrace._src.arrays.array import Array
+from evertrace._src.core.divisions import open_division
 from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.core.placement import Sharding, is_local, shared
 from evertrace._src.core.primitive import JOINTLY, Primitive
@@ -17,7 +18,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def lay_out(x, sharding):
     """Lay an array, or a traced one, out as a sharding over a mesh says."""
-    return sharding_constraint_p.bind(x, sharding=sharding, unconstrained_dims=frozenset())
+    constrained, left = sharding.constrained()
+    return sharding_constraint_p.bind(x, sharding=constrained, unconstrained_dims=left)
 
 
 def lays_out(function: F) -> F:
@@ -94,8 +96,13 @@ def _abstract(x, *, sharding, unconstrained_dims):
 
 def _eager(x, *, sharding, unconstrained_dims):
     """Lay an array out: over devices of the CPU, which share its memory, in name."""
-    if _division(sharding, x.aval.ndim) is None or getattr(x, "_sharding", None) == sharding:
+    is_whole = not unconstrained_dims
+    if _division(sharding, 0) is None or (is_whole and getattr(x, "_sharding", None) == sharding):
         return x
+    if unconstrained_dims:
+        own = _division(getattr(x, "_sharding", None), x.aval.ndim) or open_division(x.aval)
+        params = {"sharding": sharding, "unconstrained_dims": unconstrained_dims}
+        sharding = sharding.divided(_divide([own], None, **params)[0])
     host = np.asarray(x.val) if type(x) is Literal else x.host()
     out = Array(x.aval, host, None, first_device(sharding), committed=True)
     out._sharding = shared(sharding)

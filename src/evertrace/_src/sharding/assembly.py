@@ -8,15 +8,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, tree
+from evertrace._src import config, dtypes, errors, source, tree
 from evertrace._src.api.devices import device_put
+from evertrace._src.api.scopes import named_scope
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.placement import is_local
+from evertrace._src.core.placement import Sharding, is_local
 from evertrace._src.engines import runtime
 from evertrace._src.ops.sharding_constraint import first_device
-from evertrace._src.sharding.layout import as_sharding
-from evertrace._src.sharding.mesh import AbstractMesh, context_mesh
+from evertrace._src.sharding.layout import NamedSharding, as_sharding
+from evertrace._src.sharding.mesh import AbstractMesh, AxisType, context_mesh
 from evertrace._src.support import set_module
 
 T = TypeVar("T")
@@ -255,13 +256,13 @@ def reshard(xs: T, out_shardings: Any) -> T:
 def _decorator(where, option, wrap):
     """Return a function that can decorate, whose option may come with each call instead."""
 
-    def decorate(f, given):
+    def decorate(f, axes, given):
         if f is None:
-            return lambda g: decorate(g, given)
+            return lambda g: decorate(g, axes, given)
 
         @functools.wraps(f)
         def wrapped(*args, **kwargs):
-            return wrap(f, kwargs.pop(option, given), args, kwargs)
+            return wrap(f, axes, kwargs.pop(option, given), args, kwargs)
 
         return wrapped
 
@@ -269,17 +270,33 @@ def _decorator(where, option, wrap):
     return decorate
 
 
-def _with_results(f, out_sharding, args, kwargs):
-    return _laid_out(f(*args, **kwargs), out_sharding)
+def _with_results(f, axes, out_sharding, args, kwargs):
+    leaves = tree.leaves((out_sharding, args, kwargs))
+    found = [x.mesh for x in leaves if isinstance(x, NamedSharding)]
+    found += [x._sharding.mesh for x in leaves if isinstance(getattr(x, "_sharding", 0), Sharding)]
+    mesh = next(iter(found), context_mesh())
+    if mesh is None:
+        return f(*args, **kwargs)
+    names = mesh.axis_names if axes is None else axes if isinstance(axes, (tuple, set)) else (axes,)
+    types = [
+        AxisType.Auto if name in names else kind
+        for name, kind in zip(mesh.axis_names, mesh.axis_types, strict=True)
+    ]
+    automatic = config.override(mesh=mesh.update(axis_types=tuple(types)))
+    with automatic, named_scope(source.automatic_scope(names)):
+        out = f(*args, **kwargs)
+    return _laid_out(out, out_sharding)
 
 
-def _with_arguments(f, in_sharding, args, kwargs):
+def _with_arguments(f, axes, in_sharding, args, kwargs):
     return f(*_laid_out(args, in_sharding), **kwargs)
 
 
 def _laid_out(xs, shardings):
     """Lay arrays out, where there is a mesh for it."""
-    return xs if shardings is None or context_mesh() is None else reshard(xs, shardings)
+    named = any([isinstance(s, Sharding) for s in tree.leaves(shardings)])
+    is_asked = shardings is not None and (named or context_mesh() is not None)
+    return reshard(xs, shardings) if is_asked else xs
 
 
 _auto = _decorator("auto_axes", "out_sharding", _with_results)
@@ -292,9 +309,11 @@ def auto_axes(
 ) -> Callable[..., Any]:
     """Leave axes of the mesh to the compiler within a function.
 
+    Operands that are divided otherwise along them are no error there.
+
     Args:
       f: function of trees of arrays; without it, a decorator is returned.
-      axes: names of the axes; of no effect on one device.
+      axes: names of the axes; by default all of them.
       out_sharding: sharding of the results, as for `reshard`; a call may name another one.
 
     Returns:
@@ -305,8 +324,7 @@ def auto_axes(
       ...     ev.sharding.auto_axes(lambda x: x * 2, out_sharding=ev.P("x"))(jnp.ones(2))
       Array([2., 2.], dtype=float32)
     """
-    del axes
-    return _auto(f, out_sharding)
+    return _auto(f, axes, out_sharding)
 
 
 @public
@@ -326,5 +344,4 @@ def explicit_axes(
       ...     ev.sharding.explicit_axes(lambda x: x * 2, in_sharding=ev.P("x"))(jnp.ones(2))
       Array([2., 2.], dtype=float32)
     """
-    del axes
-    return _explicit(f, in_sharding)
+    return _explicit(f, axes, in_sharding)

@@ -318,6 +318,15 @@ class NamedSharding(Sharding):
             found = self._known[ndim] = self.spec_division(ndim)
         return found
 
+    def constrained(self) -> Any:
+        """Return the sharding of the dimensions that it does not leave open, and these others."""
+        entries = tuple(self.spec)
+        left = frozenset([i for i, e in enumerate(entries) if e is PartitionSpec.UNCONSTRAINED])
+        if not left:
+            return self, left
+        said = self.spec.update(partitions=[e for i, e in enumerate(entries) if i not in left])
+        return self.update(spec=said), left
+
     def spec_division(self, ndim: Any) -> Any:
         """Return, for each of so many dimensions, the axes that divide it."""
         found = (*map(axes_of, self.spec), *[()] * (ndim - len(self.spec)))

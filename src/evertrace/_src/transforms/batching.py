@@ -7,6 +7,7 @@ by an effect, and then come here even without a batched operand.
 
 from typing import Any, NamedTuple
 
+from evertrace._src.core.aval import ManualAxisType
 from evertrace._src.core.divisions import (
     Unreduced,
     Varying,
@@ -155,6 +156,18 @@ class BatchTrace(Trace):
         if type(x) is BatchTracer and x._trace.axis is self.axis:
             return x.value, x.dim
         return x, None
+
+
+def manual_axis_type(x):
+    """Return along which axes that tell a tracer varies; None where it does along none."""
+    varying, terms = set(), set()
+    while isinstance(x, Tracer):
+        if type(x) is BatchTracer and x._trace.axis.tells:
+            (terms if x.is_term else varying).add(x._trace.axis.name)
+        x = x.in_parent()
+    if not varying and not terms:
+        return None
+    return ManualAxisType(frozenset(varying), frozenset(terms))
 
 
 def is_term(x):

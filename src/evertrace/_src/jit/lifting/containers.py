@@ -4,6 +4,7 @@ Tuples cannot change and are rebuilt instead. The functions take the trace's `Li
 and the node that it was found at.
 """
 
+import builtins
 import collections
 from collections import deque
 from typing import Any
@@ -15,6 +16,7 @@ from evertrace._src.jit.lifting.uses import LENGTH, LOOKED_UP, Field, within
 from evertrace._src.jit.lifting.values import weakly
 from evertrace._src.source import user_source
 
+_BUILTINS = builtins.__dict__
 _MAXLEN = deque.__dict__["maxlen"]
 _MOST_LAST = 4
 _REPLACING = frozenset({"+=", "|="})  # what sets an item, unless that is a container
@@ -77,6 +79,9 @@ def lift_container(lifter, value, node, uses=None):
         is guarded by its type alone, and by the last items where code reads these.
     """
     identity = lifter.recorder.identity
+    if value is _BUILTINS:  # in any `globals()`; while it is entered nothing has a name
+        identity.watch(value, node)
+        return value
     if identity.alias(value, node) is not None:
         lifter.see(value, uses)
         return value
