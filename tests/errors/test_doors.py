@@ -58,6 +58,11 @@ CASES = {
         "ClosedJaxpr: 'Array' object has no attribute 'constvars'. It was called as "
         "ClosedJaxpr(f32[2,3]).",
     ),
+    "a text of a type": (
+        lambda: ev.core.ShapedArray((3,), "float32").str_short(np.zeros(3)), ValueError,
+        "str_short: The truth value of an array with more than one element is ambiguous. "
+        "Use a.any() or a.all(). It was called as str_short(<ShapedArray>, ndarray float64[3]).",
+    ),
     "a method of arrays": (
         lambda: X.addressable_data((0, 1)), TypeError,
         "addressable_data: list indices must be integers or slices, not tuple. It was called as "

@@ -6,6 +6,8 @@ from tests.numpy.tables import check_agreement, check_compiled
 
 EXPRESSIONS = [
     "np.isclose(x, x+1e-7)",
+    "np.isclose(x > 0, x < 0, atol=2.0)",
+    "np.isclose(x > 0, x < 0, np.ones((2, 1, 1)))",
     "np.allclose(x, y)",
     "np.array_equal(x, x)",
     "np.array_equiv(x, x[None])",

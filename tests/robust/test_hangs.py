@@ -163,6 +163,23 @@ def test_an_array_that_is_given_as_a_shape_is_not_printed(name):
     assert len(str(e.value)) < 1000
 
 
+def test_a_matrix_larger_than_memory_is_refused_before_its_columns_are_made(run_python):
+    found = run_python(
+        """
+import resource
+import evertrace as ev, evertrace.numpy as jnp
+x = jnp.ones(1, "int8")
+jnp.diag(x)
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+try:
+    jnp.diag(x, k=2**31)
+except ValueError as error:
+    print(error)
+"""
+    )
+    assert "(2147483649, 2147483649) and dtype int32 would take more than" in found
+
+
 @pytest.mark.parametrize("make", [linalg.pascal, linalg.invpascal])
 def test_elements_beyond_floats_are_infinite(make):
     found = np.asarray(make(600, kind="lower"))

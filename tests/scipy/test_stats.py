@@ -186,6 +186,17 @@ def _gennorm(beta):
     return Bound
 
 
+@pytest.mark.parametrize("name", ["gumbel_l", "gumbel_r"])
+@pytest.mark.parametrize("scale", [0.0, -1.0])
+@pytest.mark.parametrize("engine", [None, "xla"])
+def test_of_no_scale_there_is_no_density(name, scale, engine):
+    """XLA takes ``z - exp(z)`` at infinity for infinite: it rounds the product in `exp` no more."""
+    x = jnp.array([-1.0, 0.0, 7.5])
+    for function in (getattr(stats, name).logpdf, getattr(stats, name).pdf):
+        run = function if engine is None else ev.jit(function, engine=engine)
+        assert np.all(np.isnan(run(x, 0.0, scale)))
+
+
 @over_calls
 def test_nan_stays_nan(call):
     _, _, function, args = call

@@ -98,6 +98,7 @@ class ShapedArray(AvalBase):
             return self
         return self.update(dtype=dtypes.float0, weak_type=False)
 
+    @doors.door
     def str_short(self, short_dtypes: bool = True) -> Any:
         """Return the text used in jaxprs, such as ``f32[3,4]``."""
         name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)

@@ -37,12 +37,11 @@ def isclose(
       Array([ True, False,  True], dtype=bool)
     """
     x, y = promote("isclose", operand("isclose", a), operand("isclose", b))
-    dtype = x.aval.dtype
-    if dtypes.issubdtype(dtype, np.integer):  # differences would overflow
+    if dtypes.issubdtype(x.aval.dtype, dtypes.extended):
+        return ufuncs.equal(x, y)
+    if not dtypes.issubdtype(x.aval.dtype, np.inexact):  # differences would overflow
         wide = dtypes.canonicalize_dtype(np.float64)
         x, y = x.astype(wide), y.astype(wide)
-    if not dtypes.issubdtype(x.dtype, np.inexact):
-        return ufuncs.equal(x, y)
     distance = ufuncs.absolute(ufuncs.subtract(x, y))
     bound = ufuncs.add(atol, ufuncs.multiply(rtol, ufuncs.absolute(y)))
     is_close = ufuncs.less_equal(distance, bound)

@@ -382,10 +382,10 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
             anchor="shape",
         )
     size = x.aval.size + abs(k)
+    shape = (size, size)  # which may be larger than memory: asked for before what is only a column
+    is_on = ufuncs.equal(ufuncs.add(iota(INT32, shape, 0), k), iota(INT32, shape, 1))
     zero = literal(0, x.aval.dtype, x.aval.weak_type)
     column = pad_p.bind(x, zero, padding_config=((max(0, k), max(0, -k), 0),))
-    shape = (size, size)
-    is_on = ufuncs.equal(ufuncs.add(iota(INT32, shape, 0), k), iota(INT32, shape, 1))
     columns = structural.broadcast_in_dim_p.bind(
         column, shape=shape, broadcast_dimensions=(1,), sharding=None
     )

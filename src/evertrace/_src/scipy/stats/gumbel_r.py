@@ -34,7 +34,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       -1.1065
     """
     z = (x - loc) / scale
-    return -z - exp(-z) - log(scale)
+    return unless(scale <= 0, -z - exp(-z) - log(scale))
 
 
 @function
