@@ -279,5 +279,7 @@ def test_questions_about_arrays():
     assert not jnp.isscalar(x)
     assert jnp.iterable(x)
     assert not jnp.iterable(jnp.float32(1))
+    assert not jnp.iterable(np.zeros(()))
+    assert not ev.jit(jnp.iterable)(np.zeros(()))
     assert jnp.iscomplexobj(jnp.complex64(1))
     assert jnp.isrealobj([1.0])

@@ -76,7 +76,11 @@ def iterable(y: Any) -> bool:
     """
     if is_operand[type(y)]:
         return y.aval.ndim > 0
-    return isinstance(y, collections.abc.Iterable)
+    try:
+        iter(y)
+    except TypeError:  # NumPy's arrays have a method for it, at rank 0 too
+        return False
+    return True
 
 
 def iscomplexobj(x: Any) -> bool:
