@@ -1,6 +1,8 @@
 """`simulate_devices`: devices that are asked for after something was computed."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -156,3 +158,34 @@ def test_a_mesh_that_is_too_large_says_how_to_have_the_devices():
         pytest.raises(ValueError, match=r"(?s)need 6 devices.*`ev.simulate_devices\(6\)`"),
     ):
         ev.make_mesh((6,), "x")
+
+
+def test_a_sum_over_two_axes_is_one_message():
+    with ev.simulate_devices(8):
+        mesh = ev.make_mesh((4, 2), ("x", "y"), axis_types=(ev.sharding.AxisType.Auto,) * 2)
+        x = ev.device_put(np.arange(64.0, dtype=np.float32).reshape(8, 8), _over(mesh))
+        summed = ev.jit(
+            ev.shard_map(
+                lambda part: lax.psum(part, ("x", "y")),
+                mesh=mesh,
+                in_specs=ev.P("x", "y"),
+                out_specs=ev.P(),
+            ),
+            engine="spmd",
+        )
+        text = summed.lower(x).compile().as_text()
+        assert text.count(" all-reduce(") == 1
+        wanted = np.asarray(x).reshape(4, 2, 2, 4).sum((0, 2))
+        np.testing.assert_array_equal(summed(x), wanted)
+
+
+def _over(mesh):
+    return ev.sharding.NamedSharding(mesh, ev.P("x", "y"))
+
+
+def test_ten_thousand_launches_are_a_script_that_runs():
+    """``scripts/nightly`` runs it whole, also over two processes."""
+    command = [sys.executable, "-m", "tests.sharding.soak", "--launches", "200", "--seconds", "100"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "8 devices: 200 launches in" in done.stdout

@@ -6,6 +6,7 @@ of the simulated program do. XLA divides what is between, and adds what devices 
 other.
 """
 
+import collections
 import time
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.control.custom_partitioning import shared_out
 from evertrace._src.core.divisions import Axes, divide_jaxpr, open_division
+from evertrace._src.core.jaxpr import Literal, Var
 from evertrace._src.engines.inputs import host_input
 from evertrace._src.engines.placing import sharding_of, shardings_by_division
 from evertrace._src.engines.protocol import Offer
@@ -24,6 +26,8 @@ from evertrace._src.engines.xla.lower import Divided, lower_jaxpr
 from evertrace._src.engines.xla.options import Options
 from evertrace._src.engines.xla.spread import Spread, layout_of
 from evertrace._src.ops.sharding_constraint import first_device, mesh_in
+from evertrace._src.ops.structural import reduce_sum_p, reshape
+from evertrace._src.transforms.staging import restage
 
 
 class Place(NamedTuple):
@@ -110,7 +114,7 @@ class Partitioned:
         """Return the program compiled for a place; kept."""
         name, donated, mesh = self._request.name, self._request.donated, like.mesh
         start = time.perf_counter()
-        jaxpr = shared_out(self._jaxpr, place.inputs, mesh)
+        jaxpr = _joined_sums(shared_out(self._jaxpr, place.inputs, mesh))
         explicit = like.axis_sizes().explicit
         outputs = divide_jaxpr(jaxpr, place.inputs, Axes(place.sizes, explicit, mesh))
         platform = place.devices[0].platform
@@ -142,6 +146,43 @@ class Partitioned:
 def offer(jaxpr, request):
     """Offer to run a jaxpr without constvars; see `engines.protocol`."""
     return Offer(Partitioned(jaxpr, request), "that is asked for")
+
+
+def _joined_sums(jaxpr):
+    """Return a program in which the sum of a sum, as over two axes of a mesh, is one.
+
+    The partitioner makes a message to all devices of each dimension, and joins none: so it is one
+    over dimensions that are merged, which a device's part of is its part of both.
+    """
+    uses = collections.Counter(x for eqn in jaxpr.eqns for x in eqn.invars if type(x) is Var)
+    uses.update([x for x in jaxpr.outvars if type(x) is Var])
+    made = {e.outvars[0]: e for e in jaxpr.eqns if e.primitive is reduce_sum_p}
+    inner = {}
+    for eqn in made.values():
+        first = made.get(eqn.invars[0])
+        axes = None if first is None else (first.params["axes"], eqn.params["axes"])
+        if axes == ((1,), (0,)) and uses[eqn.invars[0]] == 1:
+            inner[eqn.outvars[0]] = first
+    if not inner:
+        return jaxpr
+    joined = set(map(id, inner.values()))
+
+    def run(*args):
+        env = dict(zip(jaxpr.invars, args, strict=True))
+        for eqn in [eqn for eqn in jaxpr.eqns if id(eqn) not in joined]:
+            first = inner.get(eqn.outvars[0]) if eqn.outvars else None
+            if first is not None:
+                x = env[first.invars[0]]
+                m, n, *rest = x.aval.shape
+                operands = [reshape(x, (m * n, *rest))]
+            else:
+                operands = [x if type(x) is Literal else env[x] for x in eqn.invars]
+            outs = eqn.primitive.bind(*operands, **eqn.params)
+            outs = outs if eqn.primitive.multiple_results else [outs]
+            env.update(zip(eqn.outvars, outs, strict=True))
+        return [x if type(x) is Literal else env[x] for x in jaxpr.outvars]
+
+    return restage(run, [v.aval for v in jaxpr.invars])
 
 
 def _division(x, aval, like):
