@@ -176,7 +176,8 @@ def test_angles_of_powers_are_rounded():
     assert verdicts.difference(rounded, exact).startswith("floats")
     assert verdicts.difference(rounded, exact, by_modulus=True) is None
     assert verdicts.difference(exact + 1e5j, exact, by_modulus=True).startswith("floats")
-    assert verdicts.judged(calls.program("power:302000012")).kind == verdicts.RIGHT
+    for name in ("power:302000012", "power:402000012"):  # the second one's exponent is deleted
+        assert verdicts.judged(calls.program(name)).kind == verdicts.RIGHT
 
 
 def test_brackets_have_something_in_them():

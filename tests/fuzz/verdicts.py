@@ -166,7 +166,10 @@ their angle is rounded: parts are right to a thousandth of the modulus, not of t
 
 
 def _has_infinite_complex(program):
-    given = [np.asarray(eval(text, dict(calls.namespace()))) for text in program.args]
+    try:
+        given = [np.asarray(eval(text, dict(calls.namespace()))) for text in program.args]
+    except Exception:  # of arrays that are deleted, and of what is no number
+        return False
     is_complex = any(np.iscomplexobj(x) for x in given)
     return is_complex and any(map(_has_infinite, given))
 
