@@ -90,6 +90,18 @@ CASES: dict[str, Any] = {
         lambda x: jnp.stack([x[i == SEGMENTS].sum(0) for i in range(5)]),
         [(33, 4)],
     ),
+    "segment_max": (
+        lambda x: ek.segment_max(x, SEGMENTS, 5, block=8),
+        lambda x: jnp.stack(
+            [jnp.where(jnp.equal(i, SEGMENTS)[:, None], x, -jnp.inf).max(0) for i in range(5)]
+        ),
+        [(33, 4)],
+    ),
+    "scatter_add": (
+        lambda x, u: ek.scatter_add(x, SEGMENTS, u, block=8),
+        lambda x, u: x.at[jnp.where(SEGMENTS < 0, 9, SEGMENTS)].add(u, mode="drop"),
+        [(6, 4), (33, 4)],
+    ),
     "n_body": (
         lambda x, m: ek.n_body(x, m, softening=0.0, block=8),
         forces,
@@ -156,6 +168,13 @@ def test_a_query_that_sees_no_keys_gets_zeros():
     assert out[3:].any(1).all()
 
 
+def test_segments_without_rows_are_what_nothing_comes_to():
+    x = draw(3, 2)
+    np.testing.assert_array_equal(ek.segment_max(x, INTS[:3], 2)[1], [-np.inf] * 2)
+    np.testing.assert_array_equal(ek.segment_max(x[:0], INTS[:0], 1), [[-np.inf] * 2])
+    np.testing.assert_array_equal(ek.segment_sum(x[:0], INTS[:0], 1), [[0, 0]])
+
+
 @pytest.mark.parametrize("lengths", [(3, 8, 1), (0, 5, 7)])
 def test_pages_are_the_rows_that_their_tables_name(lengths, engine):
     pages, size, heads, width = 10, 2, 3, 4
@@ -196,6 +215,16 @@ WRONG: list[Any] = [
         lambda: ek.segment_sum(X, INTS[:2], 2),
         ValueError,
         r"segment_sum: the shapes \(4, 4\), \(2,\)",
+    ),
+    (
+        lambda: ek.segment_max(X, INTS[:2], 2),
+        ValueError,
+        r"segment_max: the shapes \(4, 4\), \(2,\)",
+    ),
+    (
+        lambda: ek.scatter_add(X, INTS, X[:, :2]),
+        ValueError,
+        r"scatter_add: the shapes \(4, 4\), \(4, 2\)",
     ),
     (lambda: ek.n_body(X, X[0]), ValueError, r"n_body: the shapes \(4, 4\), \(4,\) do not fit"),
     (

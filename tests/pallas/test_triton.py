@@ -63,6 +63,9 @@ LIBRARY: dict[str, Any] = {
     "segment_sum": lambda: agree(
         lambda x, s: ek.segment_sum(x, s, 5), draw(70, 3), jnp.arange(70) // 16
     ),
+    "segment_max": lambda: agree(
+        lambda x, s: ek.segment_max(x, s, 5), draw(70, 3), jnp.arange(70) // 16
+    ),
     "n_body": lambda: agree(ek.n_body, draw(20, 3), jnp.ones(20)),
     "quantized": lambda: agree(
         ek.quantized_matmul, draw(9, 20), jnp.arange(-60, 60, dtype="int8").reshape(20, 6), draw(6)

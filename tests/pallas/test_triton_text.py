@@ -149,6 +149,9 @@ def library():
         "segment_sum": text_of(
             lambda x, s: ek.segment_sum(x, s, 5), f(70, 3), LIKE((70,), "int32")
         ),
+        "segment_max": text_of(
+            lambda x, s: ek.segment_max(x, s, 5), f(70, 3), LIKE((70,), "int32")
+        ),
         "n_body": text_of(ek.n_body, f(100, 3), f(100)),
         "quantized": text_of(ek.quantized_matmul, f(64, 64), LIKE((64, 64), "int8"), f(64)),
         "paged": text_of(

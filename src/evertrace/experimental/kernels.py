@@ -5,6 +5,8 @@ from evertrace._src.pallas.library.attention import paged_attention as paged_att
 from evertrace._src.pallas.library.products import cross_entropy as cross_entropy
 from evertrace._src.pallas.library.products import n_body as n_body
 from evertrace._src.pallas.library.products import quantized_matmul as quantized_matmul
+from evertrace._src.pallas.library.products import scatter_add as scatter_add
+from evertrace._src.pallas.library.products import segment_max as segment_max
 from evertrace._src.pallas.library.products import segment_sum as segment_sum
 from evertrace._src.pallas.library.rows import layer_norm as layer_norm
 from evertrace._src.pallas.library.rows import rms_norm as rms_norm
@@ -18,5 +20,5 @@ from evertrace._src.pallas.simulate import Finding as Finding
 __all__ = [
     "Access", "Finding", "Kernel", "cross_entropy", "flash_attention", "kernel", "layer_norm",
     "n_body", "paged_attention", "quantized_matmul", "rms_norm", "rotary_embedding",
-    "segment_sum", "softmax",
+    "scatter_add", "segment_max", "segment_sum", "softmax",
 ]  # fmt: skip

@@ -277,21 +277,100 @@ def segment_sum(
              [5.],
              [0.]], dtype=float32)
     """
-    values, segments = as_floats("segment_sum", values, 2), as_integers("segment_sum", segments)
+
+    def add(values, is_of, sums):
+        return sums + is_of.astype(values.dtype) @ values
+
+    return _by_segment("segment_sum", values, segments, num_segments, block, 0.0, add)
+
+
+@public
+def segment_max(
+    values: ArrayLike, segments: ArrayLike, num_segments: int, *, block: int = 32
+) -> Array:
+    """Return the largest of each column of the rows of each segment.
+
+    Args:
+      values: floats ``[rows, width]``.
+      segments: integers ``[rows]``, in any order; a row of another segment is left out.
+      num_segments: how many there are.
+      block: rows of a step.
+
+    Returns:
+      ``[num_segments, width]``; minus infinity for a segment without rows.
+
+    Raises:
+      TypeError: the values are no array of floats, or the segments are no integers.
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> ek.segment_max(jnp.array([[1.0], [2.0], [4.0]]), jnp.array([1, 0, 1]), 3)
+      Array([[  2.],
+             [  4.],
+             [-inf]], dtype=float32)
+    """
+
+    def larger(values, is_of, most):
+        return ufuncs.maximum(most, where(is_of[:, :, None], values[None], -math.inf).max(1))
+
+    return _by_segment("segment_max", values, segments, num_segments, block, -math.inf, larger)
+
+
+@public
+def scatter_add(
+    values: ArrayLike, places: ArrayLike, updates: ArrayLike, *, block: int = 128
+) -> Array:
+    """Return an array to rows of which others are added: ``values.at[places].add(updates)``.
+
+    Args:
+      values: floats ``[rows, width]``.
+      places: integers ``[updates]``: the row for each update, any number of times; one that is not
+        there is left out.
+      updates: floats ``[updates, width]``.
+      block: updates of a step.
+
+    Returns:
+      ``[rows, width]``.
+
+    Raises:
+      TypeError: values or updates are no arrays of floats, or the places are no integers.
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> from evertrace.experimental import kernels as ek
+      >>> ek.scatter_add(jnp.ones((3, 1)), jnp.array([2, 0, 2]), jnp.ones((3, 1)))
+      Array([[2.],
+             [1.],
+             [3.]], dtype=float32)
+    """
+    values, updates = as_floats("scatter_add", values, 2), as_floats("scatter_add", updates, 2)
+    if values.shape[1:] != updates.shape[1:]:
+        raise shape_error("scatter_add", values, updates)
+    return values + segment_sum(updates, places, values.shape[0], block=block)
+
+
+def _by_segment(where_, values, segments, num_segments, block, begin_with, combine):
+    """Return what the rows of each segment come to, some rows a step.
+
+    `begin_with` is what a segment without rows is; `combine` is a function of rows, of booleans
+    ``[num_segments, rows]`` that say whose they are, and of what was found before.
+    """
+    values, segments = as_floats(where_, values, 2), as_integers(where_, segments)
     if values.ndim != 2 or segments.shape != values.shape[:1]:
-        raise shape_error("segment_sum", values, segments)
+        raise shape_error(where_, values, segments)
     n, width = values.shape
     if not n:
-        return creation.zeros((num_segments, width), values.dtype)
+        return creation.full((num_segments, width), begin_with, values.dtype)
     rows = max(1, min(block, n))
 
     def body(x_ref, segment_ref, o_ref):
         @when(program_id(0) == 0)
         def begin():
-            o_ref[...] = creation.zeros(o_ref.shape, o_ref.dtype)
+            o_ref[...] = creation.full(o_ref.shape, begin_with, o_ref.dtype)
 
         is_of = creation.arange(num_segments)[:, None] == segment_ref[...]
-        o_ref[...] += is_of.astype(x_ref.dtype) @ x_ref[...]
+        o_ref[...] = combine(x_ref[...], is_of, o_ref[...])
 
     return pallas_call(
         body,
@@ -299,7 +378,7 @@ def segment_sum(
         in_specs=[BlockSpec((rows, width), lambda i: (i, 0)), BlockSpec((rows,), lambda i: (i,))],
         out_specs=BlockSpec((num_segments, width), _first),
         out_shape=ShapeDtypeStruct((num_segments, width), values.dtype),
-        name="segment_sum",
+        name=where_,
     )(pad(values, ((0, -n % rows), (0, 0))), pad(segments, (0, -n % rows), constant_values=-1))
 
 
