@@ -143,6 +143,26 @@ def test_an_exception_says_it(kind):
         assert caught.value.args == (f"bad {jnp.arange(3.0) + i}",)
 
 
+def test_a_note_of_an_exception_says_it():
+    @ev.jit
+    def f(s, x):
+        error = ValueError("bad")
+        error.add_note("first")
+        error.add_note(f"step {s.n}")
+        error.add_note(f"at {x}")
+        s.said = error
+        raise error
+
+    s = Counter()
+    for i in range(2):
+        s.n = 7 + i
+        with pytest.raises(ValueError, match="bad") as caught:
+            f(s, jnp.arange(3.0) + i)
+        assert caught.value.__notes__ == ["first", f"step {7 + i}", f"at {jnp.arange(3.0) + i}"]
+    with pytest.raises(TypeError, match="note must be a str, not 'int'"):
+        ev.jit(lambda x: ValueError(x).add_note(*(3,)))(1.0)
+
+
 def test_a_failed_assertion_says_it():
     m = module("""
         def f(x):

@@ -358,6 +358,21 @@ def _join(text, /, *args):
     return text.join([plain(x) if is_computed(x) else x for x in parts])
 
 
+def _add_note(error, note):
+    """Do what `add_note` of an exception does, which takes Python's own texts only."""
+    if type(note) in (HostText, LateText):
+        error.add_note("")
+        error.__notes__[-1] = note
+    else:
+        error.add_note(note)
+
+
+def _note_of(owner):
+    """Return what adds a note to an exception, or what has the method's name."""
+    plain_method = getattr(type(owner), "add_note", None) is BaseException.add_note
+    return functools.partial(_add_note, owner) if plain_method else owner.add_note
+
+
 def _method(name, fn):
     """Return what gives the method of a text, or of whatever has one of that name."""
 
@@ -396,3 +411,4 @@ asking.methods.update(
         for n, fn in (("format", _format), ("format_map", _format_map), ("join", _join))
     }
 )
+asking.methods["add_note"] = _note_of
