@@ -59,15 +59,12 @@ def test_runs_on_the_host(prim):
 
 _NO_OPERANDS = "nothing that it is made of is divided"
 _WHOLE = "it takes and gives whole arrays"
-_PER_DEVICE = "axes of a mesh are dimensions of arrays where it runs"
 UNDIVIDED = {
     "axis_index constant dim_as_value iota platform_index": _NO_OPERANDS,
     "rng_bit_generator rng_uniform": _NO_OPERANDS,
     "call_exported custom_lin custom_linear_solve debug_callback ffi_call io_callback linear_call "
     "pure_callback": _WHOLE,
     "bounded_while reduce reduce_window select_and_scatter": _WHOLE,
-    "all_gather all_to_all pbroadcast pcast pcast_back pmax pmin ppermute psum psum_back psum_like "
-    "reduce_scatter shared": _PER_DEVICE,
     "dce_sink": "it has no results",
 }
 _SPARSE = ("bcoo_", "bcsr_", "coo_", "csr_", "todense")
