@@ -14,11 +14,11 @@ from evertrace._src import config, extension, native
 
 _native: Any = extension.native
 
-CODES = extension.codes("DTYPES")
-"""The dtypes that kernels take, by the numbers that C++ has for them."""
-
-NAMES = tuple(CODES)
-"""Of these, by number."""
+NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+    "bfloat16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+"""Of the dtypes that kernels take, in the order of `DType` in `src/native/kernels/dtypes.h`."""
 
 DTYPES = frozenset(NAMES)
 
@@ -45,13 +45,13 @@ def use(shape: tuple[int, ...], *dtypes: np.dtype, known: frozenset[str] = DTYPE
       *dtypes: of all arrays.
       known: names of the dtypes that the kernel takes.
     """
-    if not config.current().native_kernels or not shape or shape[-1] >= ROW_LIMIT:
+    if not shape or shape[-1] >= ROW_LIMIT or not config.current().native_kernels:
         return False
-    if not extension.is_built():
-        if np.prod(shape) >= _MISSED_FROM:
-            native.warn_missing()
+    if any([_name(dtype) not in known for dtype in dtypes]):
         return False
-    return all([_name(dtype) in known for dtype in dtypes])
+    if not extension.is_built() and np.prod(shape) >= _MISSED_FROM:
+        native.warn_missing()
+    return extension.is_built()
 
 
 def xla_handlers() -> dict[str, Any]:

@@ -98,22 +98,14 @@ def _record_until_it_is_right(call, name, constants, leave, waiting):
         try:
             with interrupts.uncollected():  # what a finalizer writes is not the function's
                 # In a copy of the context: a variable without a value cannot be restored to that.
-                recorded = contextvars.copy_context().run(
+                return contextvars.copy_context().run(
                     _record, call, name, leave, recorder, lifter, leaving, waiting
                 )
-            more = refused.after_caught(constants, recorder)
-            if more is None:
-                return recorded
-            constants = more
         except PastTheHook as missed:
             if missed.cls in eager:
                 raise AssertionError(f"{missed.cls} is read past its hook") from None
             eager.add(missed.cls)
         except Exception as error:
-            more = refused.after_caught(constants, recorder)
-            if more is not None:
-                constants, first = more, first or error
-                continue
             if not refused.is_refusal(error):
                 leaving.close(call.roots)
                 raise

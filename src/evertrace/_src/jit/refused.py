@@ -1,20 +1,17 @@
 """Numbers and texts that code of others has refused to take in the form of stand-ins.
 
-Code in C wants exact numbers, and raises a TypeError for what stands for one, or a ValueError where
-it was in something else; a package's code that asks ``type(n) is int`` raises what it likes. Which
-one it was, it does not say; but the call's place in the user's code is known, and what it names
-there. Those numbers are constants in the trace that follows, and all others are not. Where it is a
-text of numbers, the trace that follows makes all texts at once.
+Code in C wants exact numbers, and raises a TypeError for what stands for one; a package's code that
+asks ``type(n) is int`` raises what it likes. Which one it was, it does not say; but the call's
+place in the user's code is known, and what it names there. Those numbers are constants in the trace
+that follows, and all others are not. Where it is a text of numbers, the trace that follows makes
+all texts at once.
 """
 
 import dis
 import re
 from collections.abc import Container
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from evertrace._src import errors
-from evertrace._src.core.tracer import state
-from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.code import is_library_code, is_package_file
 from evertrace._src.jit.lifting.host import Host, is_host
 from evertrace._src.jit.lifting.hostprogram import OP
@@ -38,45 +35,7 @@ def is_refusal(error):
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next
     by_package = tb is not None and is_package_file(tb.tb_frame.f_code.co_filename)
-    is_of_c = isinstance(error, ValueError) and tb is not None and not _raises(tb)
-    return isinstance(error, TypeError) or by_package or is_of_c
-
-
-def _raises(tb):
-    """Whether Python code has raised an error itself."""
-    return dis.opname[tb.tb_frame.f_code.co_code[tb.tb_lasti]] == "RAISE_VARARGS"
-
-
-def _caught(error):
-    """Note an error that code which is traced may catch, if it may be about a stand-in."""
-    recorder: Any = state.recorder
-    if recorder is None or isinstance(error, errors.EvertraceError) or not is_refusal(error):
-        return
-    tb = error.__traceback__
-    while tb.tb_next is not None:
-        tb = tb.tb_next
-    if _raises(tb) and not is_library_code(tb.tb_frame.f_code):
-        return
-    names = _refused(error, recorder)
-    if names or _SHOWN.search(str(error)):
-        recorder.refused = names | (recorder.refused or frozenset())
-
-
-asking.caught = _caught
-_SHOWN = re.compile(r"\b(Host|HostText|HostArray)\b")
-
-
-def after_caught(constants, recorder):
-    """Return the names of the numbers that are constants in the next trace, or None.
-
-    Args:
-      constants: those that were constants in the trace that has ended.
-      recorder: its recorder.
-    """
-    if recorder.refused is None or constants is ALL:
-        return None
-    found = recorder.refused | {TEXTS}
-    return ALL if found <= constants else constants | found
+    return isinstance(error, TypeError) or by_package
 
 
 def wider(constants, error, recorder):

@@ -74,14 +74,11 @@ class Recorder:
       callbacks: what the program calls back.
       rules: whether the program holds custom rules of the user's.
       lifter: the trace's `Lifter`.
-      refused: names of numbers that others' code refused to take, where the function caught the
-        error; None if there was no such error.
       moved: id of an array that arguments hold -> it, laid out as `in_shardings` say.
     """
 
     lifter: Any
     moved: Any = types.MappingProxyType({})
-    refused: frozenset[str] | None = None
 
     def __init__(self, root, name):
         self.root, self.name = root, name
