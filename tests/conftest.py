@@ -1,6 +1,7 @@
 """What every test shares: the oracle, and the promise that JAX is never imported here."""
 
 import gc
+import os
 import sys
 
 import pytest
@@ -56,6 +57,21 @@ def needs_native():
     """Skip the tests that ask for this where the extension module is missing."""
     if not extension.is_built():
         pytest.skip("needs the extension module")
+
+
+@pytest.fixture(autouse=True)
+def _threads_of_clients_are_not_inherited():
+    """Put back what a client of many devices has told XLA of its threads.
+
+    A later test's processes would start thousands, for which those of little memory have no room.
+    """
+    name = "PJRT_NPROC"
+    before = os.environ.get(name)
+    yield
+    if before is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = before
 
 
 @pytest.fixture(autouse=True)

@@ -100,8 +100,8 @@ def _undo_of_contents(x):
         return [partial(_refill, x, x.copy())]
     if isinstance(x, dict | set | deque):
         return [partial(_refill, x, list(x) if isinstance(x, deque) else x.copy())]
-    if isinstance(x, bytearray | array.array):
-        return [partial(x.__setitem__, slice(None), x[:])]
+    if isinstance(x, bytearray | array.array | memoryview):
+        return _undo_of_memory(x)
     if isinstance(x, random.Random):
         return [partial(x.setstate, x.getstate())]
     if isinstance(x, np.random.Generator):
@@ -121,6 +121,16 @@ def _undo_of_contents(x):
 def _restore_array(x, before):
     x.flags.writeable = True
     np.copyto(x, before)
+
+
+def _undo_of_memory(x):
+    if isinstance(x, memoryview):
+        return [] if x.readonly else [partial(_restore_memory, x, x.tobytes())]
+    return [partial(x.__setitem__, slice(None), x[:])]
+
+
+def _restore_memory(x, before):
+    x.cast("B")[:] = before
 
 
 def _restore_exception(x, args, cause):

@@ -613,3 +613,28 @@ def test_names_of_the_environment_may_be_read_beside_a_callback(monkeypatch):
     monkeypatch.setenv("TEST_WORD", "yes")
     step(X)
     assert s.n == 1
+
+
+@pytest.mark.parametrize("call_back", ["pure", "io"])
+def test_a_name_that_is_set_again_before_a_callback_comes_last(call_back):
+    """Its value is as before, so that only the order of the names tells."""
+    read = {"pure": ev.pure_callback, "io": io_callback}[call_back]
+
+    def step(box, x):
+        old = box.q
+        del box.q
+        box.q = old
+        return read(look, x, x)
+
+    def look(z):
+        return np.asarray(z)
+
+    jitted = ev.jit(step)
+    for names in ("pq", "qp", "pqr", "qpr", "rqp"):
+        plain, boxed = Record(), Record()
+        for name in names:
+            setattr(plain, name, 1)
+            setattr(boxed, name, 1)
+        step(plain, X)
+        jitted(boxed, X)
+        assert list(vars(boxed)) == list(vars(plain))

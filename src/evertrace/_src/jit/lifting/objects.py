@@ -164,6 +164,7 @@ class Objects:
 
     def hide_again(self):
         """Have what was read, and stayed the same value, read again: an assignment then shows."""
+        self.close(self.lifter.functions.deleted)  # what was deleted and set shows no more
         for entered in list(self.by_id.values()):
             if self.hooks.classes.get(entered.cls):
                 own = OWN.get(entered.cls, ())
