@@ -47,10 +47,6 @@ CHOICES = {
         nn.softmax, {}, TALL,
         r"a call is estimated at [\d.]+ ms of work, [\d.]+ ms with XLA, which compiles for \d+ ms",
     ),
-    "a long count of numbers": (
-        lambda x: lax.fori_loop(0, x.astype(int), lambda i, c: c * 0.5 + i, x), {}, np.float32(3),
-        r"a call is estimated at [\d.]+ ms of work, [\d.]+ ms with XLA, which compiles for \d+ ms",
-    ),
     "a callback": (
         lambda x: (ev.debug.callback(lambda x: None, x), x + 1)[1], {}, X,
         "it has effects, such as callbacks",

@@ -305,7 +305,8 @@ def test_host_scalars_look_like_numbers(prologue):
     assert n.from_bytes(b"\1", "big") == 1
     assert copy.copy(n) is n
     assert copy.deepcopy([n])[0] is n
-    assert type(pickle.loads(pickle.dumps(n))) is int
+    with pytest.raises(TypeError, match="cannot pickle a Host"):  # what it wrote would be no number
+        pickle.dumps(n)
     assert not hasattr(n, "value")
     with pytest.raises(AttributeError, match="'int' object has no attribute 'shape'"):
         operator.attrgetter("shape")(n)
