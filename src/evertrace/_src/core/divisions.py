@@ -220,7 +220,8 @@ def divide(prim, operands, divisions, results, params, mesh_sizes, src=None):
             found = divide(prim, operands, plain, results, params, mesh_sizes, src)
             return [Unreduced(division, axes) for division in found]
     elif prim.linear is JOINTLY and operands and all([type(d) is Zeros for d in divisions]):
-        return [Zeros(open_division(aval)) for aval in results]
+        found = divide(prim, operands, [*map(tuple, divisions)], results, params, mesh_sizes, src)
+        return [d if type(d) is Unreduced else Zeros(d) for d in found]
     if prim.divide is not None:
         return prim.divide(divisions, Inside(prim, mesh_sizes, src), **params)
     if not prim.factors:

@@ -28,7 +28,7 @@ public = set_module("evertrace.experimental.colocated_python")
 
 
 @public
-def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
+def colocated_cpu_devices(devices_or_mesh: Sequence[Any] | Mesh) -> list[Any] | Mesh:
     """Return the CPU devices of the hosts of some devices: those of a CPU themselves.
 
     Args:
