@@ -20,6 +20,8 @@ class Reader:
         self._stop = threading.Event()
         # Callbacks run amid a call, and see what it has changed so far: so does this thread then.
         self._sees_steps = "callback" in source
+        # What plain Python deletes and sets again is missing for a moment there, too.
+        self._sees_gaps = any(word in source for word in ("del ", "delattr(", ".pop("))
 
     @contextlib.contextmanager
     def reading(self):
@@ -53,7 +55,8 @@ class Reader:
         """Return the `Difference` that the thread has seen, or None."""
         for (key, _), found in self._seen.items():
             is_step = self._sees_steps and _is_plain(found)
-            if found is not self._after[key] and not is_step:
+            is_gap = self._sees_gaps and found is EMPTY
+            if found is not self._after[key] and not is_step and not is_gap:
                 place = f"{type(self._places[key[0]][0]).__name__}.{key[1]}"
                 shown = (
                     "nothing"
