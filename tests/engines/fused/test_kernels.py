@@ -237,3 +237,15 @@ def test_sums_of_vectors_of_several_lengths_are_in_one_loop(width):
     tape = compile_jaxpr(jaxpr, is_wanted=True, fuses=1).tape
     assert tape.counts()["functions"] == 1
     assert (to_numpy(tape.run([x])[0]) == (abs(to_numpy(x)) - 1).sum(1) * 2).all()
+
+
+def test_no_two_kernels_read_from_each_other():
+    def fun(alive, wanted):
+        numbers = alive.astype(np.float32)
+        return numbers, numbers.argmin(0), ~wanted, alive & ~wanted
+
+    args = [array(drawn((17, 16)) > 0), array(drawn((16,)) > 0)]
+    jaxpr, _ = jaxpr_of(fun, *args)
+    tape = compile_jaxpr(jaxpr, is_wanted=True, fuses=1).tape
+    for got, want in zip(tape.run(args), fun(*args), strict=True):
+        assert (to_numpy(got) == to_numpy(want)).all()

@@ -278,12 +278,14 @@ class _Division:
       written: how many instructions were written to find them; `most` are, see `divided`.
       reasons: why equations are left to the tape, by their first results.
       readers: the first results of equations that read a value and are needed, by the value.
+      found: the kernel of each value that one computes; `earliest` is the first of these values.
     """
 
     def __init__(self, eqns, outputs, is_worth, most):
         self.is_worth, self.most = is_worth, most
         self.refused, self.reasons = 0, {}
         self.written = 0
+        self.found, self.earliest = {}, math.inf
         self.bodies = Bodies(_can_be)
         self.makers = {}
         for eqn in eqns:
@@ -323,17 +325,18 @@ class _Division:
 
     def kernels(self):
         """Return the kernels, from the last one to the first."""
-        found, done = [], set()
+        found = []
         while self.waiting and self.refused < MOST_REFUSED and self.written <= self.most:
             root = heapq.heappop(self.waiting)[1]
-            if root not in self.makers or root in done:
+            if root not in self.makers or root in self.found:
                 continue
-            kernel = self._kernel(root, done)
+            kernel = self._kernel(root)
             if kernel is None:
                 self._leave(root)
-            else:
-                found.append(kernel)
-                done.update(kernel.group.roots)
+                continue
+            found.append(kernel)
+            self.found.update(dict.fromkeys(kernel.outvars, kernel))
+            self.earliest = min([self.earliest, *[self.order[x] for x in kernel.outvars]])
         if self.waiting:
             held = {x for k in found for eqn in _held(k.group, k.inputs) for x in eqn.outvars}
             unseen = {eqn.outvars[0] for x, eqn in self.makers.items() if x not in held}
@@ -403,7 +406,7 @@ class _Division:
                 self._store([error.variable])
         return None
 
-    def _kernel(self, root, done):
+    def _kernel(self, root):
         """Return a kernel that computes a value, and others that gain by it; or None."""
         self.reason = "too much comes first"
         plan = self._plan_one(root)
@@ -414,7 +417,7 @@ class _Division:
         for _, other in heapq.nsmallest(MOST_NEIGHBOURS, self.waiting):
             if self.written > min(MOST_WRITTEN, self.most):
                 break
-            if other not in plan.group.roots and other in self.makers and other not in done:
+            if other not in {*plan.group.roots, *self.found} and other in self.makers:
                 plan = self._joined(plan, other) or plan
         group, written, ns = plan
         held = sorted(_held(group, written.inputs), key=self._number)
@@ -472,8 +475,11 @@ class _Division:
         return None if self._depends(read, set(roots)) else both
 
     def _depends(self, values, roots):
-        """Whether values that are computed elsewhere are made of some of the roots."""
-        first = min([self.order[x] for x in roots])
+        """Whether values that are computed elsewhere are made of some of the roots.
+
+        A kernel that is found reads all that it reads before it has any of its results.
+        """
+        first = min([self.earliest, *[self.order[x] for x in roots]])
         waiting, seen = list(values), set()
         while waiting:
             x = waiting.pop()
@@ -482,7 +488,8 @@ class _Division:
             if x in seen or self.order.get(x, -1) < first:
                 continue
             seen.add(x)
-            waiting += _variables(self.all_makers[x])
+            kernel = self.found.get(x)
+            waiting += _variables(self.all_makers[x]) if kernel is None else kernel.invars
         return False
 
 
