@@ -126,16 +126,24 @@ FUNCTIONS = {
     "causal": lambda x: jnp.where(jnp.tril(jnp.ones((x.shape[0], x.shape[0]), bool)), x @ x.T, 0),
     "identity": lambda x: x,
     "nothing": lambda x: jnp.zeros(3),
+    "searchsorted": lambda x: jnp.searchsorted(jnp.sort(x[:, 0]), jnp.array([0.5, -9.0, 9.0])),
+    "searchsorted_right": lambda x: jnp.searchsorted(x[:, 0] * 0, x[:, 1], side="right"),
+    "searchsorted_rows": lambda x: ev.vmap(jnp.searchsorted)(jnp.sort(x.T), x.T),
+    "interp": lambda x: jnp.interp(x, jnp.sort(x[:, 0]), x[:, 1]),
+    "digitize": lambda x: jnp.digitize(x, jnp.sort(x[:, 0])),
+    "permutation": lambda x: ev.random.permutation(KEY, x),
+    "permutation_of_numbers": lambda x: ev.random.permutation(KEY, x.shape[0]),
+    "permutation_each": lambda x: ev.random.permutation(KEY, x, independent=True),
+    "choice": lambda x: ev.random.choice(KEY, x, (3,)),
+    "associative_scan": lambda x: lax.associative_scan(jnp.add, x),
+    "associative_scan_back": lambda x: lax.associative_scan(jnp.maximum, x, reverse=True),
+    "associative_scan_of_pairs": lambda x: lax.associative_scan(
+        lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x[:, 0] / 2, x[:, 1])
+    ),
 }
 
-# What asks whether there are 2, or how often a loop turns that is written out: and what is asked.
+# What asks whether there are 2, or whether parts are of one size: and what is asked.
 UNDECIDED = {
-    "searchsorted": (
-        lambda x: jnp.searchsorted(jnp.sort(x[:, 0]), jnp.array([0.5])),
-        r"whether floordiv\(b, 2\) > 1 is not known",
-    ),
-    "permutation": (lambda x: ev.random.permutation(KEY, x), r"constraints=\('b >= 2',\)"),
-    "associative_scan": (lambda x: lax.associative_scan(jnp.add, x), r"constraints=\('b >= 2',\)"),
     "top_k": (lambda x: lax.top_k(x.T, 2), r"constraints=\('b >= 2',\)"),
     "split": (lambda x: jnp.split(x, 2), r"constraints=\('mod\(b, 2\) == 0',\)"),
 }

@@ -45,7 +45,7 @@ def use(shape: tuple[int, ...], *dtypes: np.dtype, known: frozenset[str] = DTYPE
       *dtypes: of all arrays.
       known: names of the dtypes that the kernel takes.
     """
-    if not shape or shape[-1] >= ROW_LIMIT or not config.current().native_kernels:
+    if not config.current().native_kernels or not shape or shape[-1] >= ROW_LIMIT:
         return False
     if any([_name(dtype) not in known for dtype in dtypes]):
         return False

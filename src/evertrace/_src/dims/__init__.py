@@ -11,6 +11,7 @@ from evertrace._src.dims.sizes import broadcast_shapes as broadcast_shapes
 from evertrace._src.dims.sizes import is_below as is_below
 from evertrace._src.dims.sizes import is_dim as is_dim
 from evertrace._src.dims.sizes import is_same_shape as is_same_shape
+from evertrace._src.dims.sizes import is_unknown as is_unknown
 from evertrace._src.dims.sizes import least_of as least_of
 from evertrace._src.dims.sizes import most_of as most_of
 from evertrace._src.dims.sizes import shown as shown

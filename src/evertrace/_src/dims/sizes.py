@@ -37,6 +37,11 @@ def most_of(x) -> float:
     return x.scope.bounds(x)[1] if type(x) is Dim else x
 
 
+def is_unknown(x) -> bool:
+    """Whether a size has no number: where a trace leaves it open, there is one to ask for."""
+    return is_dim(x) and not x.scope.is_open
+
+
 def is_below(x, y) -> bool:
     """Whether a size is known to be less than another."""
     difference = x - y

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from evertrace._src import errors, tree
+import numpy as np
+
+from evertrace._src import dims, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.jit.observe import stateful
 from evertrace._src.jit.opened import opened
+from evertrace._src.lax.compare import ge
+from evertrace._src.lax.creation import broadcasted_iota, full
+from evertrace._src.lax.loops import while_loop
+from evertrace._src.lax.slicing import dynamic_slice_in_dim
 from evertrace._src.ops.convert import convert
+from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import concatenate_p, slice_p
 from evertrace._src.ops.structural import reshape, rev_p
 
@@ -98,6 +105,8 @@ def _reversed(xs, axes):
 def _prefixes(combine, xs, axes):
     """Return all prefixes: those of even length from pairs, the others by one more element."""
     n = xs[0].aval.shape[axes[0]]
+    if dims.is_unknown(n):
+        return _by_doubling(combine, xs, axes, n)
     if n < 2:
         return xs
     pairs = combine(_take(xs, axes, 0, n - 1, 2), _take(xs, axes, 1, n, 2))
@@ -111,6 +120,31 @@ def _prefixes(combine, xs, axes):
     if later:
         first = [_join([x, y], a) for x, y, a in zip(first, later, axes, strict=True)]
     return [_interleaved(x, y, a) for x, y, a in zip(first, odd, axes, strict=True)]
+
+
+def _by_doubling(combine, xs, axes, n):
+    """Return all prefixes of as many elements as there are: each turn doubles what they hold."""
+
+    def turn(state):
+        step, ys = state
+        twice = [(_join([y, y], axis), axis) for y, axis in zip(ys, axes, strict=True)]
+        begin = n - step
+        earlier = [
+            dynamic_slice_in_dim(y, begin, n, axis, allow_negative_indices=False)
+            for y, axis in twice
+        ]
+        return 2 * step, [
+            select(_is_from(step, y.aval, axis), whole, y)
+            for y, whole, axis in zip(ys, combine(earlier, ys), axes, strict=True)
+        ]
+
+    return while_loop(lambda state: state[0] < n, turn, (np.int32(1), xs))[1]
+
+
+def _is_from(step, aval, axis):
+    """Return where along an axis elements have so many before them."""
+    places = broadcasted_iota(np.int32, aval.shape, axis)
+    return ge(places, full(aval.shape, step, np.int32))
 
 
 def _take(xs, axes, start, limit, stride):

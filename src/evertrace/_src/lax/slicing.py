@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dims, dtypes
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, computed, type_of_number
 from evertrace._src.arrays.types import ArrayLike
@@ -397,7 +397,7 @@ def _index_dtype(found, shape):
     """Return the dtype for indices of these dtypes: theirs, or one that holds them and sizes."""
     if not found:
         return np.dtype(np.int32)
-    largest = max(shape, default=0)
+    largest = max([dims.most_of(n) if dims.is_unknown(n) else n for n in shape], default=0)
     if len(set(found)) == 1 and (
         not dtypes.issubdtype(found[0], np.integer) or largest <= dtypes.iinfo(found[0]).max
     ):

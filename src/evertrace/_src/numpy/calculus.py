@@ -267,7 +267,7 @@ def interp(
     if period is not None:
         x, xp, fp = _one_period(x, xp, fp, period)
     last = xp.shape[0] - 1
-    high = elementary.clip(searchsorted(xp, x, side="right"), 1, max(last, 1))
+    high = elementary.clip(searchsorted(xp, x, side="right"), 1, last)
     x0, x1 = indexing.take(xp, high - 1, mode="clip"), indexing.take(xp, high, mode="clip")
     f0, f1 = indexing.take(fp, high - 1, mode="clip"), indexing.take(fp, high, mode="clip")
     width = x1 - x0

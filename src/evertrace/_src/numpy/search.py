@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, elementary, indexing
@@ -70,7 +70,7 @@ def searchsorted(
 
 def _counting_dtype(size):
     """Return the dtype of places in a vector: 32 bits where they hold them, with x64 too."""
-    return np.dtype(np.int32) if size < 2**31 else dtypes.default_dtype(int)
+    return np.dtype(np.int32) if dims.most_of(size) < 2**31 else dtypes.default_dtype(int)
 
 
 @native.planned(by_type=False)

@@ -5,17 +5,19 @@ Numbers are ordered as `sort` orders keys: NaNs are alike and above all else, ze
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, kernels
+from evertrace._src import dims, dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import batched
 from evertrace._src.core.primitive import Primitive, undefined
-from evertrace._src.ops.bits import and_p, not_p, or_p
+from evertrace._src.ops.bits import and_p, not_p, or_p, shift_right_arithmetic_p
 from evertrace._src.ops.builders import ORDERED, check_dtype, no_tangent
 from evertrace._src.ops.compare import eq_p, lt_p, ne_p
+from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import add_p, const, imag_p, real_p
 from evertrace._src.ops.indexing import take_along
 from evertrace._src.ops.select import select
-from evertrace._src.ops.structural import full, move_batch_dim, reshape
+from evertrace._src.ops.sizes import dim_as_value
+from evertrace._src.ops.structural import broadcast_in_dim_p, full, move_batch_dim, reshape
 
 
 def _abstract(ordered, values, *, right, dtype):
@@ -44,13 +46,13 @@ def _host(ordered, values, *, right, dtype):
     return out
 
 
-def _batch(size, args, dims, **params):
+def _batch(size, args, places, **params):
     ordered, values = args
-    if dims[0] is None and ordered.aval.ndim == 1:  # one row for all: its values are more
-        values = move_batch_dim(values, dims[1], 0, size)
+    if places[0] is None and ordered.aval.ndim == 1:  # one row for all: its values are more
+        values = move_batch_dim(values, places[1], 0, size)
         out = searchsorted_p.bind(ordered, reshape(values, (values.aval.size,)), **params)
         return reshape(out, values.aval.shape), 0
-    args = [move_batch_dim(x, d, 0, size) for x, d in zip(args, dims, strict=True)]
+    args = [move_batch_dim(x, d, 0, size) for x, d in zip(args, places, strict=True)]
     return searchsorted_p.bind(*args, **params), 0
 
 
@@ -73,12 +75,37 @@ def by_halving(ordered, values, *, right, dtype):
     """
     aval = values.aval.update(dtype=dtype, weak_type=False)
     low, left = full(aval, 0), ordered.aval.shape[-1]
+    if dims.is_unknown(left):
+        return _by_bounds(ordered, values, right, low)
     while left:
         half = max(1, left // 2)
         middle = add_p.bind(low, const(low, half - 1))
         below = _is_below(take_along(ordered, middle, aval.ndim - 1), values, right)
         low = select(below, add_p.bind(low, const(low, half)), low)
         left = left - half if left > 1 else 0
+    return low
+
+
+def _by_bounds(ordered, values, right, low):
+    """As `by_halving`, of as many turns as the longest array that there can be needs."""
+    size = ordered.aval.shape[-1]
+    aval, one = low.aval, const(low, 1)
+    last = broadcast_in_dim_p.bind(
+        convert(dim_as_value(size - 1), aval.dtype),
+        shape=aval.shape,
+        broadcast_dimensions=(),
+        sharding=None,
+    )
+    high = add_p.bind(last, one)
+    for _ in range(int(dims.most_of(size)).bit_length()):
+        half = shift_right_arithmetic_p.bind(add_p.bind(low, high), one)
+        middle = select(lt_p.bind(half, last), half, last)
+        is_open = lt_p.bind(low, high)
+        below = _is_below(take_along(ordered, middle, aval.ndim - 1), values, right)
+        low, high = (
+            select(and_p.bind(is_open, below), add_p.bind(middle, one), low),
+            select(and_p.bind(is_open, not_p.bind(below)), middle, high),
+        )
     return low
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dims, dtypes, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike, Key, Shape
+from evertrace._src.lax.branches import cond
 from evertrace._src.lax.functions import log
 from evertrace._src.lax.sort import sort_key_val, top_k
 from evertrace._src.numpy.arguments import canonical_axis, static_int
@@ -21,6 +22,7 @@ from evertrace._src.numpy.cumulative import cumsum
 from evertrace._src.numpy.indexing import take
 from evertrace._src.numpy.search import searchsorted
 from evertrace._src.ops.creation import iota
+from evertrace._src.ops.sizes import dim_as_value
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import reshape, squeeze
 from evertrace._src.random import keys as keys_
@@ -74,6 +76,8 @@ def permutation(
 
 def _population(name, x) -> tuple[Any, bool]:
     """Return (count, True) for an integer argument, else (array, False)."""
+    if dims.is_dim(x):
+        return x, True
     if isinstance(x, int | np.integer) or getattr(x, "shape", None) == ():
         return static_int(name, "x", x), True
     return operand(name, x), False
@@ -81,12 +85,27 @@ def _population(name, x) -> tuple[Any, bool]:
 
 def _shuffle(key, x, axis):
     """Return the elements along one axis in random order, for each vector of its own."""
-    # Each round has 32 random bits per element; three times those of the size are plenty.
-    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(LARGEST_WORD))
-    for _ in range(rounds):
+    size, rounds = x.size, _rounds(dims.most_of(x.size))
+    for i in range(rounds):
         key, used = keys_.pair(key)
-        _, x = sort_key_val(keys_.raw_bits(used, x.shape, 32), x, axis)
+
+        def shuffled(x, used=used):
+            return sort_key_val(keys_.raw_bits(used, x.shape, 32), x, axis)[1]
+
+        if not dims.is_dim(size) or i < _rounds(max(2, dims.least_of(size))):
+            x = shuffled(x)
+        else:  # for sizes that need so many
+            most = math.floor(LARGEST_WORD ** (i / 3))
+            x = cond(dim_as_value(size) > most, shuffled, lambda x: x, x)
     return x
+
+
+def _rounds(size):
+    """Return how often random bits are drawn to order so many elements.
+
+    Each round has 32 random bits per element; three times those of the size are plenty.
+    """
+    return math.ceil(3 * math.log(max(1, size)) / math.log(LARGEST_WORD))
 
 
 @drawing
