@@ -250,6 +250,11 @@ def test_complex_is_not_real(name):
         dtypes.coerce_python_scalar(1j, name)
 
 
+def test_a_flag_that_is_an_array_is_named():
+    with pytest.raises(ValueError, match=r"^result_type: .*return_weak_type_flag=ndarray"):
+        public.result_type(1.0, return_weak_type_flag=np.ones(2))
+
+
 def test_public_names():
     assert public.float0 is dtypes.float0
     assert all(getattr(public, name) is getattr(dtypes, name) for name in public.__all__)

@@ -263,6 +263,19 @@ def test_integers_of_few_bits_wrap_around_in_every_result(name, dtype):
         assert got.tolist() == want.tolist()
 
 
+@pytest.mark.parametrize("dtype", ["int2", "uint2", "int4", "uint4"])
+@pytest.mark.parametrize("byte", ["int8", "uint8"])
+def test_what_wrapped_around_in_few_bits_is_spread_out_to_a_byte(dtype, byte):
+    # XLA computes in bytes, and its conversion to one left in it what went over.
+    x = jnp.array([0, 1, 2, 3, 6, 7, -8]).astype(dtype)
+
+    def fun(x):
+        return (x + x).astype(byte), lax.cummin(x + x), lax.sort(-x), lax.top_k(-x, 3)
+
+    for got, want in zip(*map(ev.tree.leaves, (fun(x), ev.jit(fun, engine="xla")(x))), strict=True):
+        assert got.tolist() == want.tolist()
+
+
 @pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "int4", "bool"])
 @pytest.mark.parametrize("way", ["set", "add", "mul", "min", "max"])
 def test_windows_of_every_dtype_are_written(dtype, way):

@@ -180,6 +180,14 @@ def test_angles_of_powers_are_rounded():
         assert verdicts.judged(calls.program(name)).kind == verdicts.RIGHT
 
 
+def test_parts_of_transforms_are_compared_by_modulus():
+    text = "jnp.arange(2.0**16) + 0j"
+    program = calls.Program("ev.numpy.fft.fft", (text,), under="xla", traced=(0,))
+    found = ev.numpy.fft.fft(jnp.arange(2.0**16) + 0j)
+    assert verdicts.compared(program, found + 1e4j).kind == verdicts.RIGHT
+    assert verdicts.compared(program, found + 1e8j).kind == verdicts.WRONG
+
+
 def test_brackets_have_something_in_them():
     names = [name for name in calls.targets() if name.endswith("__getitem__")]
     programs = [calls.program(f"{name}:{i}") for name in names for i in range(500)]

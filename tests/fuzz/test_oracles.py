@@ -135,6 +135,14 @@ FREEDOM = {
     "a number that is an array": (
         "jnp.diag_indices", ["2"], ("ndim", "jnp.array(1)"),
     ),
+    "elements that are not unique": (
+        "jnp.setxor1d", ["2", "jnp.zeros(4)"], ("assume_unique", "True"),
+    ),
+    "a convolution of booleans": ("jnp.convolve", ["jnp.ones(8, bool)"] * 2),
+    "places that do not rise": ("jnp.interp", ["jnp.arange(3)", "jnp.zeros(8)", "jnp.arange(8.0)"]),
+    "more elements than memory holds": (
+        "jnp.any", ["np.zeros((0, 2**31))"], ("axis", "(0,)"),
+    ),
     "an initial value": ("jnp.nanmin", ["jnp.ones(2)"], ("initial", "np.nan")),
 }  # fmt: skip
 """Calls whose results are others than NumPy's, as they may be."""
@@ -179,6 +187,8 @@ ENGINES = {
         "lax.polygamma",
         ["jnp.array([2.0**31, 1e5, 101])", "jnp.array([1, 0.5, 1])"],
     ),
+    "order of what wrapped around": ("lax.top_k", ["-jnp.arange(-8, 8, dtype='int4')", "4"]),
+    "the least of four bits": ("lax.approx_min_k", ["jnp.arange(-8, 8, dtype='int4')", "4"]),
     "products of four bits": ("lax.mulhi", ["jnp.arange(8, dtype='int4')"] * 2),
     "products of four bits without sign": ("lax.mulhi", ["jnp.arange(16, dtype='uint4')"] * 2),
 }

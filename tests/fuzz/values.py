@@ -35,7 +35,7 @@ ODD_ARRAYS = [
     "np.ma.masked_array([1.0, 2.0], [True, False])", "np.matrix([[1.0, 2.0]])", "v.strided(3)",
     "v.strided(2, 3)", "v.unaligned()", "v.read_only()", "np.broadcast_to(1.0, (2**20, 3))",
     "np.zeros((0, 2**31))", "np.zeros((1,) * 32)", "np.zeros((1,) * 40)", "np.zeros(3, 'g')", "np.zeros(3, 'V3')",
-    "np.recarray(2, dtype=[('a', 'f4')])", "np.zeros(3, 'G')", "np.full(3, np.nan)",
+    "np.zeros(2, [('a', 'f4')]).view(np.recarray)", "np.zeros(3, 'G')", "np.full(3, np.nan)",
     "np.array([np.inf, -np.inf, np.nan], 'f4')", "np.array([2**62, -1])", "np.array([1e300, 1e-300])",
     "random.key(0)", "random.split(random.key(0), 3)", "random.PRNGKey(0)", "jnp.zeros(3, ev.float0)",
     "np.zeros(3, ev.float0)", "jnp.zeros((0,), 'int32')", "jnp.zeros((2, 0, 3))",

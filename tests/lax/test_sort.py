@@ -67,6 +67,16 @@ def test_approximate_search_is_exact():
     np.testing.assert_array_equal(both(lambda x: lax.approx_min_k(x, 2), x)[0], [[1, 2], [-4, 0]])
 
 
+@pytest.mark.parametrize("dtype", ["int4", "int8", "int32", "uint8", "bool"])
+def test_the_least_are_found_where_the_lowest_has_no_negative(dtype):
+    x = np.array([3, 1, 0, 2]).astype(dtype)
+    if np.issubdtype(dtype, np.signedinteger):
+        x[1] = np.iinfo(dtype).min
+    values, order = both(lambda x: lax.approx_min_k(x, 2), x)
+    np.testing.assert_array_equal(values, np.sort(x)[:2])
+    np.testing.assert_array_equal(x[order], values)
+
+
 def test_sort_is_done_once_when_differentiated():
     x = array(np.float32([3, 1, 2]))
     tape, (node,), ((out, out_node),) = tape_flat(lambda x: [lax.sort(x)], [x], [True])

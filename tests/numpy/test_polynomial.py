@@ -5,6 +5,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace._src.numpy import polynomial
 from tests.numpy.tables import check_agreement, check_compiled
 
 EXPRESSIONS = [
@@ -44,6 +45,28 @@ def test_division():
     assert (quotient.tolist(), rest.tolist()) == ([1, 1, 2], [0, 0, 0, 2])
     assert jnp.polydiv(u, v, trim_leading_zeros=True)[1].tolist() == [2]
     assert [p.tolist() for p in jnp.polydiv(v, u)] == [[0], [1, 1]]
+
+
+@pytest.mark.parametrize("shape", [(80,), (75, 2)])
+def test_long_divisions_are_loops_of_the_same_steps(shape, monkeypatch):
+    u = jnp.asarray(np.random.default_rng(0).normal(size=shape), "float32")
+    v = u[:4] + 3
+    long = [jnp.polydiv(u, v), jnp.polyval(u, v[0])]
+    monkeypatch.setattr(polynomial, "_WRITTEN_OUT", 100)
+    for found, wanted in zip(
+        *map(ev.tree.leaves, (long, [jnp.polydiv(u, v), jnp.polyval(u, v[0])])), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.engine
+def test_polynomials_of_a_million_coefficients():
+    # A hang: each step was an operation, and a copy of all.
+    u = np.broadcast_to(1.0, (2**20, 3))
+    quotient, rest = jnp.polydiv(u, jnp.ones((2, 3)))
+    assert quotient.shape == (2**20 - 1, 3)
+    assert rest[-1].tolist() == [1 - quotient[-1, 0]] * 3
+    assert jnp.polyval(u, 1).tolist() == [2**20] * 3
 
 
 @pytest.mark.parametrize("p", [[1.0, -6, 11, -6], [0.0, 1, -3, 2, 0, 0], [5.0], [0.0, 0], [2, 2]])

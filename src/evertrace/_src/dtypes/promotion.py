@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from evertrace._src import config
+from evertrace._src.doors import door
 from evertrace._src.dtypes.extension import ExtendedDType
 from evertrace._src.dtypes.kinds import (
     COMPLEX,
@@ -220,6 +221,7 @@ def _widest_like(dtype: Any) -> np.dtype:
     return default_dtype(scalar_type_of(dtype))
 
 
+@door
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """Return the dtype that an operation on the arguments computes in.
 

@@ -6,11 +6,15 @@ import operator
 from collections.abc import Sequence
 from typing import Any, overload
 
+import numpy as np
+
+from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.shapes import as_dim
 from evertrace._src.ops import sort as ops
+from evertrace._src.ops.bits import not_p
 from evertrace._src.ops.elementwise import neg_p
 
 
@@ -170,6 +174,9 @@ def approx_min_k(
       >>> values, indices
       (Array([3., 5.], dtype=float32), Array([0, 2], dtype=int32))
     """
-    negated = neg_p.bind(as_array(operand, "approx_min_k"))
-    values, indices = top_k(negated, k, axis=reduction_dimension)
-    return [neg_p.bind(values), indices]
+    operand = as_array(operand, "approx_min_k")
+    # The lowest integer is its own negative, and unsigned ones have none.
+    is_inexact = dtypes.issubdtype(operand.dtype, np.inexact)
+    turned = neg_p if is_inexact else not_p
+    values, indices = top_k(turned.bind(operand), k, axis=reduction_dimension)
+    return [turned.bind(values), indices]

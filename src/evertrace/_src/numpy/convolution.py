@@ -33,7 +33,7 @@ def convolve(
       preferred_element_type: dtype of the sums and of the result.
 
     Returns:
-      Vector, floating also for integers as in JAX but not in NumPy.
+      Vector, floating also for integers and booleans as in JAX but not in NumPy.
 
     Raises:
       ShapeError: `a` or `v` is empty or not a vector.
@@ -70,7 +70,7 @@ def correlate(
       preferred_element_type: see `matmul`.
 
     Returns:
-      Vector, floating also for integers as in JAX but not in NumPy.
+      Vector, floating also for integers and booleans as in JAX but not in NumPy.
 
     Raises:
       ShapeError: `a` or `v` is empty or not a vector.

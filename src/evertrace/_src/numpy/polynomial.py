@@ -11,6 +11,7 @@ from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.tracer import concrete_value
+from evertrace._src.lax.loops import scan
 from evertrace._src.numpy import creation, products, reductions, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int, traced_argument
 from evertrace._src.numpy.convolution import convolve
@@ -26,6 +27,9 @@ from evertrace._src.numpy.shape import atleast_1d, trim_zeros
 from evertrace._src.numpy.sorting import argsort
 from evertrace._src.numpy.spectra import eigvals
 
+_WRITTEN_OUT = 64
+"""Up to how many steps a recurrence is written out: to compile a loop takes longer than these."""
+
 
 @native.planned(by_type=False)
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | bool = 16) -> Array:
@@ -34,7 +38,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | bool = 16) -> Array:
     Args:
       p: vector of coefficients; an array of higher rank has coefficients along its first axis.
       x: array of places.
-      unroll: ignored: the rule is always written out.
+      unroll: ignored: the rule is written out for up to 64 coefficients, and beyond them a loop.
 
     Returns:
       Array of the shape of `x`.
@@ -47,6 +51,9 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | bool = 16) -> Array:
     p, x = atleast_1d(p), creation.asarray(x)
     shape = dims.broadcast_shapes(p.shape[1:], x.shape)
     out = broadcast_to(creation.zeros((), p.dtype), shape)
+    if p.shape[0] > _WRITTEN_OUT:
+        x = broadcast_to(x, shape)
+        return scan(lambda out, row: (out * x + row, None), out, p)[0]
     for coefficient in p if p.shape[0] else ():
         out = ufuncs.add(ufuncs.multiply(out, x), coefficient)
     return out
@@ -124,21 +131,42 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       (Array([ 1., -1.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
     u, v = promote_dtypes_inexact("polydiv", *[atleast_1d(operand("polydiv", a)) for a in (u, v)])
-    count = max(u.shape[0] - v.shape[0] + 1, 1)
-    quotient = []
-    for k in range(count if u.shape[0] >= v.shape[0] else 0):
-        factor = ufuncs.divide(u[k], v[0])
-        quotient.append(factor)
-        u = u.at[k : k + v.shape[0]].add(ufuncs.multiply(ufuncs.negative(factor), v))
-    out = creation.array(quotient) if quotient else creation.zeros(1, u.dtype)
+    count = u.shape[0] - v.shape[0] + 1
+    quotient = creation.zeros(1, u.dtype)
+    if count > 0:
+        divide = _divide_written_out if count <= _WRITTEN_OUT else _divide_in_a_loop
+        quotient, u = divide(u, v, count)
     if trim_leading_zeros:
         host = concrete_value(u).host()
         kept = np.flatnonzero(~np.isclose(host, 0, rtol=1e-14, atol=1e-14))
-        u = u[(kept[0] if kept.size else host.size - 1) :]
-    elif u.shape[0] >= v.shape[0] > 0 and quotient:
-        done = u[: len(quotient)]  # zero, but for rounding, unless it is no number
-        u = u.at[: len(quotient)].set(ufuncs.add(ufuncs.multiply(done, 0), 0))
-    return out, u
+        return quotient, u[(kept[0] if kept.size else host.size - 1) :]
+    if count > 0:
+        done = u[:count]  # zero, but for rounding, unless it is no number
+        u = u.at[:count].set(ufuncs.add(ufuncs.multiply(done, 0), 0))
+    return quotient, u
+
+
+def _divide_written_out(u, v, count):
+    quotient = []
+    for k in range(count):
+        factor = ufuncs.divide(u[k], v[0])
+        quotient.append(factor)
+        u = u.at[k : k + v.shape[0]].add(ufuncs.multiply(ufuncs.negative(factor), v))
+    return creation.array(quotient), u
+
+
+def _divide_in_a_loop(u, v, count):
+    """Carry what the divisor is subtracted from; rows of `u` enter it at the end."""
+    size = v.shape[0]
+
+    def step(window, entering):
+        factor = ufuncs.divide(window[0], v[0])
+        window = ufuncs.add(window, ufuncs.multiply(ufuncs.negative(factor), v))
+        return concatenate([window[1:], entering[None]]), (factor, window[0])
+
+    entering = concatenate([u[size:], creation.zeros_like(u[:1])])
+    window, (quotient, done) = scan(step, u[:size], entering)
+    return quotient, concatenate([done, window[:-1]])
 
 
 @native.planned(by_type=False)

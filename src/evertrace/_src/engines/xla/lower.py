@@ -28,6 +28,7 @@ from evertrace._src.core.rules import RuleTable, failed_rule
 from evertrace._src.engines.xla.templates import Template
 from evertrace._src.engines.xla.text import (
     NOT_IN_XLA,
+    PARTS_OF_BYTES,
     NotInXLA,
     dense_scalar,
     ints,
@@ -306,6 +307,8 @@ class Builder:
         """Convert to another NumPy dtype, as XLA does."""
         if x.aval.dtype == dtype:
             return x
+        if x.aval.dtype.name in PARTS_OF_BYTES and dtype.itemsize == 1 and dtype.kind != "b":
+            x = self.op("stablehlo.convert", [x], x.aval.update(dtype=np.dtype(np.int16)))
         return self.op("stablehlo.convert", [x], x.aval.update(dtype=dtype))
 
     def compare(self, direction, x, y):

@@ -19,6 +19,9 @@ NOT_IN_XLA = {
 }  # fmt: skip
 """The dtypes that no program for XLA may have, and the narrowest that hold their numbers."""
 
+PARTS_OF_BYTES = frozenset(["int2", "uint2", "int4", "uint4"])
+"""Integers that XLA computes with in bytes: converted to a byte, a sum keeps what went over."""
+
 
 class NotInXLA(Exception):
     """A program has elements of a dtype that XLA does not take.

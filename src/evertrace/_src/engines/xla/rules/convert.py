@@ -18,7 +18,7 @@ def _convert(b, out, x, *, new_dtype, weak_type, sharding):
     if x.dtype.kind == "b" and new_dtype.kind not in "biu":
         # XLA takes a product with a boolean for a choice: 0 * nan would be 0.
         x = b.op("stablehlo.convert", [x], ShapedArray(x.shape, np.dtype(np.int8)))
-    return b.op("stablehlo.convert", [x], out)
+    return b.convert(x, new_dtype)
 
 
 @lowering.define(ops.bitcast_convert_type_p)
