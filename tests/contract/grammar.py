@@ -521,9 +521,10 @@ class Tables:
     def __init__(self, families=()):
         """Join the tables; the templates of themes are together as likely as all others."""
         self.families = families
+        kinds = dict.fromkeys([*EXPRESSIONS, *(k for f in families for k in f.expressions)])
         self.expressions = {
-            k: _joined(v, [f.expressions.get(k, ()) for f in families])
-            for k, v in EXPRESSIONS.items()
+            k: _joined(EXPRESSIONS.get(k, []), [f.expressions.get(k, ()) for f in families])
+            for k in kinds
         }
         self.statements = _joined(STATEMENTS, [f.statements for f in families])
         self.results = _joined(RESULTS, [f.results for f in families])
@@ -540,7 +541,7 @@ class Tables:
 
 def _joined(table, groups):
     """Return a table with the templates of some themes, which weigh as much as the table."""
-    own = sum(weight for weight, _ in table)
+    own = sum(weight for weight, _ in table) or 1
     groups = [group for group in groups if group]
     return table + [
         (own / len(groups) / len(group), template) for group in groups for template in group

@@ -47,6 +47,7 @@ class Maker:
             scope.assignable = set()
             self.lines.append(f"lam = jit(lambda x, s=2: {self.writer.value('arr', scope, 3)})")
             self.entries.append(("lam", {"x": ("arr", ""), "s": ("num", "2")}))
+        self.entries += [entry for f in self.tables.families for entry in f.entries]
         source, events = "\n".join(self.lines), tuple(self.events())
         return Program(source, events, f"program_{self.seed}")
 

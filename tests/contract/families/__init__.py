@@ -6,12 +6,16 @@ together meets often enough.
 
 from tests.contract.families import (
     ambient,
+    asking,
     callbacks,
+    class_state,
     classes,
     containers,
     exact,
+    functions,
     memory,
     raising,
+    records,
     steps,
     values,
     wrappers,
@@ -19,12 +23,16 @@ from tests.contract.families import (
 
 FAMILIES = (
     *ambient.FAMILIES,
+    *asking.FAMILIES,
     *callbacks.FAMILIES,
+    *class_state.FAMILIES,
     *classes.FAMILIES,
     *containers.FAMILIES,
     *exact.FAMILIES,
+    *functions.FAMILIES,
     *memory.FAMILIES,
     *raising.FAMILIES,
+    *records.FAMILIES,
     *steps.FAMILIES,
     *values.FAMILIES,
     *wrappers.FAMILIES,

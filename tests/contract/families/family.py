@@ -21,3 +21,4 @@ class Family(NamedTuple):
     arguments: dict = {}  # noqa: RUF012
     outside: tuple = ()  # changes that are only made between the calls
     shared: frozenset = frozenset()
+    entries: tuple = ()  # jitted functions of the source: a call's text, and its parameters
