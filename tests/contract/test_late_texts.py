@@ -11,7 +11,8 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import errors
+from evertrace import errors, extend
+from evertrace.interpreters import ad, mlir
 from tests.contract.compare import module
 
 pytestmark = pytest.mark.engine
@@ -207,3 +208,25 @@ def test_who_asks_what_it_says_is_told_where(ask):
         f(state(), jnp.arange(3.0))
     assert "test_late_texts.py" in str(caught.value)
     assert "Fix: store, print, log or raise the array" in str(caught.value)
+
+
+def test_a_rule_of_a_primitive_may_print_what_it_is_given(capsys):
+    """A rule sees the trace, so it prints tracers, as often as the rest of the function does."""
+
+    def say(text):
+        print(text)
+
+    def rule(primals, tangents):
+        say("rule of " + ", ".join(map(str, primals)))
+        return double.bind(*primals), double.bind(*tangents)
+
+    double = extend.Primitive("double", abstract=lambda x: x, host=lambda x: 2 * x)
+    mlir.register_lowering(double, mlir.lower_fun(lambda x: 2 * x, multiple_results=False))
+    ad.primitive_jvps[double] = rule
+
+    def slope(x):
+        say(f"at {x}")
+        return ev.jvp(double.bind, (x,), (1.0,))[1]
+
+    assert float(ev.jit(slope)(3.0)) == 2
+    assert capsys.readouterr().out == "at 3.0\nrule of JitTracer(~float32[])\n"

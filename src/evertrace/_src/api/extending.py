@@ -25,6 +25,7 @@ from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY, Undefined
 from evertrace._src.core.rules import is_linear
 from evertrace._src.core.tracer import state
+from evertrace._src.jit.lifting.code import RULES
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.ops.structural import zeros
 from evertrace._src.support import set_module
@@ -250,7 +251,9 @@ class _Slot(MutableMapping[Any, Any]):
         self.rules = {}
 
     def __setitem__(self, prim: Any, rule: Any) -> None:
-        setattr(prim, self.slot, self.adapt(prim, rule))
+        adapted = self.adapt(prim, rule)
+        RULES.add(adapted.__code__)
+        setattr(prim, self.slot, adapted)
         self.rules[prim] = rule
 
     def __getitem__(self, prim: Any) -> Any:

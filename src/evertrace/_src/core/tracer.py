@@ -177,6 +177,8 @@ class Tracer(Operators):
         return (("", self.aval),)
 
     def __repr__(self) -> str:
+        if state.recorder is not None:
+            state.recorder.say(self)
         inner = ", ".join(f"{k}={v}" if k else str(v) for k, v in self.describe_contents())
         return f"{self.shown_as or type(self).__name__}({inner})"
 

@@ -308,6 +308,17 @@ def is_written_for_jax(frame):
     return by_package and config.current().library_rules == "jax"
 
 
+RULES = set()
+"""Codes that call rules of primitives, which see a trace as it is, as under JAX."""
+
+
+def in_rule(frame):
+    """Whether a frame runs for the rule of a primitive."""
+    while frame is not None and frame.f_code not in RULES:
+        frame = frame.f_back
+    return frame is not None
+
+
 def is_library_code(code):
     """Whether a code object is library code."""
     return is_library_file(code.co_filename)

@@ -158,7 +158,7 @@ class Cook:
         if known is not None and known.obj is value:
             return self.existing(known.node)
         if kind is Array or _is_constant(value):
-            return Constant(checked(value))
+            return Constant(checked(value, self.recorder.said))
         made = self._new.get(id(value)) or self.recorder.callbacks.recipe_of(value)
         return self._write(value, where, is_result) if made is None else made
 

@@ -21,6 +21,7 @@ from evertrace._src.jit.lifting import state as states
 from evertrace._src.jit.lifting.callbacks import Callbacks
 from evertrace._src.jit.lifting.code import (
     code_of,
+    in_rule,
     info_of,
     is_library_function,
     is_written_for_jax,
@@ -73,6 +74,7 @@ class Recorder:
       prologue: that of its inputs.
       callbacks: what the program calls back.
       rules: whether the program holds custom rules of the user's.
+      said: whether code in C has made a text of what is traced, as of a list that holds it.
       lifter: the trace's `Lifter`.
       moved: id of an array that arguments hold -> it, laid out as `in_shardings` say.
     """
@@ -87,7 +89,7 @@ class Recorder:
         self.identity = Identity(self.graph)
         self.questions = Questions(self.graph, self.identity, self.inputs)
         self.prologue = self.inputs.prologue
-        self.callbacks, self.rules = Callbacks(self), False
+        self.callbacks, self.rules, self.said = Callbacks(self), False, False
         hostnumpy.provide(self)
 
     # ------------------------------------------------------------ what the program itself holds
@@ -194,6 +196,11 @@ class Recorder:
         made = HostArray.unknown(value, as_input, unknown)
         self.effects.drawn.append(made.captured)
         return made
+
+    def say(self, tracer):
+        """Note that code in C makes a text of a tracer; rules of primitives may do so."""
+        own = tracer._trace is self.root
+        self.said = self.said or (own and not in_rule(sys._getframe(2)))
 
     def effect(self, fn, args, kwargs):
         """Note a call that is to be repeated at each call."""
