@@ -55,6 +55,17 @@ class Cell:
         return 2 * x
 
 
+class Table:
+    """What diffrax's tableaus are: an object with numbers that is no tree."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+
+def by_table(tables, trees):
+    return jax.tree_util.tree_map(lambda table, tree: (len(table.weights), tree), tables, trees)
+
+
 def unroll(cell, x):
     return jax.lax.scan(lambda c, _: (cell(c), None), x, None, length=3)[0]
 
@@ -171,6 +182,18 @@ print(first, float(double(library.Model([1.0], static))), len(library.traces))
 """,
         "2.0 3.0 2",
     ),
+    "an object that is not registered is a leaf where the library maps over trees": (
+        """
+tables = {"a": library.Table(np.arange(3.0))}
+print(library.by_table(tables, {"a": [1, 2]}))
+print(jax.jit(lambda x: library.by_table(tables, {"a": [x, x]}))(1.0)["a"][0])
+try:
+    jax.tree.map(lambda table, tree: 0, tables, {"a": [1, 2]})
+except ValueError as error:
+    print(str(error).partition(": ")[0])
+""",
+        "{'a': (3, [1, 2])}\n3\ntree.map",
+    ),
     "modules may note their parts while a loop of the library is traced": (
         """
 cell, other = library.Cell(), library.Cell()
@@ -240,7 +263,11 @@ def run(tmp_path):
 
     def run(program, first="evertrace.as_jax()"):
         done = subprocess.run(
-            [sys.executable, "-c", f"import evertrace; {first}\nimport library, jax\n{program}"],
+            [
+                sys.executable,
+                "-c",
+                f"import evertrace; {first}\nimport library, jax\nimport numpy as np\n{program}",
+            ],
             env={
                 **os.environ,
                 "PYTHONUSERBASE": str(tmp_path),

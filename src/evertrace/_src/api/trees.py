@@ -35,11 +35,15 @@ def _on_objects(position: int, *settings: str, several: bool = False) -> Callabl
         @functools.wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
             trees = args[position:] if several else args[position : position + 1]
-            more = {**dict(zip(settings, args[position + 1 :], strict=False)), **kwargs}
-            found = _opened(trees, more)
-            if found is None or is_written_for_jax(sys._getframe(1)):
+            if (
+                config.current().strict
+                or not (trees and _has_objects(trees[0]))
+                or is_written_for_jax(sys._getframe(1))
+            ):
                 return fun(*args, **kwargs)
-            return fun(*args[:position], *found[0], **found[1])
+            more = {**dict(zip(settings, args[position + 1 :], strict=False)), **kwargs}
+            opened, more = _opened(trees, more)
+            return fun(*args[:position], *opened, **more)
 
         return cast("F", door(call))
 
@@ -47,15 +51,11 @@ def _on_objects(position: int, *settings: str, several: bool = False) -> Callabl
 
 
 def _opened(trees: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-    """Return a function's trees with nodes for objects, and its settings; None to leave them.
+    """Return a function's trees with nodes for objects, and its settings.
 
     The user's `is_leaf` is asked once about each place: its answers are passed on.
     """
-    if not trees or config.current().strict:
-        return None
     (value, *others), is_leaf = trees, settings.get("is_leaf")
-    if not _has_objects(value):
-        return None
     stopped: set[Any] = set()
 
     def test(path: Any, x: Any) -> bool:
