@@ -398,7 +398,7 @@ def _text(error):
         return " ".join(one_line(error).split()[:5])
     if isinstance(error, RecursionError):
         return "RecursionError"
-    text = re.sub(r"_(plain|jit)\.|0x[0-9a-f]+|<program_\d+_(plain|jit)>", "", str(error))
+    text = re.sub(r"_(plain|jit)\.|0x[0-9a-fA-F]+|<program_\d+_(plain|jit)>", "", str(error))
     numbers = re.compile(r"Array\(.*?\)|array\(.*?\)|\[.*?\]", re.DOTALL)  # rounding may differ
     return f"{type(error).__name__}: {numbers.sub('[]', text)}"
 

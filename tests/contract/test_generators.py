@@ -395,3 +395,62 @@ def test_a_call_that_raises_has_shuffled_nothing():
         ev.jit(f)(X)
     assert s.data == [1.0, 2.0, 3.0]
     assert s.rng.getstate() == before
+
+
+DRAWS = {
+    "random.Random": lambda s: s.python.random(),
+    "a method": lambda s: s.draw(),
+    "np.random.Generator": lambda s: s.numpy.normal(),
+    "an array": lambda s: s.numpy.normal(size=2).sum(),
+    "np.random.RandomState": lambda s: s.legacy.rand(),
+    "random": lambda s: random.random(),
+    "np.random": lambda s: np.random.rand(),
+}
+
+
+def _of_generators():
+    random.seed(3)
+    np.random.seed(4)
+    python = random.Random(3)
+    return Record(
+        python=python,
+        draw=python.random,
+        numpy=np.random.default_rng(1),
+        legacy=np.random.RandomState(3),
+        seen=[],
+    )
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_callback_draws_from_what_the_function_has_drawn_from_before(kind):
+    @case(traces=1)
+    def program(jit):
+        s, draw = _of_generators(), DRAWS[kind]
+
+        def f(x):
+            drawn = draw(s)
+            io_callback(lambda: s.seen.append(float(draw(s))), None, ordered=True)
+            return x * drawn
+
+        f = jit(f)
+        for _ in range(3):
+            yield f(X), s.seen
+
+    program()
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("kind", DRAWS)
+def test_callback_may_not_draw_from_what_the_function_draws_from_after_it(kind, before):
+    s, draw = _of_generators(), DRAWS[kind]
+    states = random.getstate(), _state(s.python), _state(s.numpy), _state(s.legacy)
+
+    def f(x):
+        drawn = draw(s) if before else 1.0
+        io_callback(lambda: s.seen.append(float(draw(s))), None, ordered=True)
+        return x * drawn * draw(s)
+
+    message = r"io_callback: <lambda> draws from a random generator that the jitted function draws"
+    with pytest.raises(ImpurityError, match=message):
+        ev.jit(f)(X)
+    assert states == (random.getstate(), _state(s.python), _state(s.numpy), _state(s.legacy))

@@ -387,6 +387,8 @@ class _Recipes:
             return [f"del {name}[{self.of(k)}]" for k in made[: write.rest]] + [
                 f"{name}[{self.of(k)}] = {self.of(v)}" for k, v in zip(keys, values, strict=True)
             ]
+        if kind == "bounds":
+            return []
         if kind == "ndarray":
             return self._of_array(name, iter(made), write.rest)
         items = made if type(made) is list else [made]

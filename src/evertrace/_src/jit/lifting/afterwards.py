@@ -26,6 +26,7 @@ from evertrace._src import errors
 from evertrace._src.jit.lifting.asking import original, original_offset
 from evertrace._src.jit.lifting.code import info_of, is_own_file, strings_in
 from evertrace._src.jit.lifting.entered import Container, instance_dict
+from evertrace._src.jit.lifting.hostprogram import LATE
 from evertrace._src.jit.lifting.uses import ANY, GIVEN, HELD, LOOKED_UP, Field, reads_from
 from evertrace._src.jit.lifting.values import ABSENT, dict_type, same_value
 from evertrace._src.support import WeakKeys
@@ -51,14 +52,17 @@ class After:
         on the way to them.
       nodes: of the places, in order, once the trace has ended; contents: indices of those of which
         what is in them counts.
+      count: of the prologue's steps before it; late: those behind them that are late, draws among
+        them, which a call makes before its program runs.
     """
 
     __slots__ = (
-        "code", "contents", "fields", "held", "made", "names", "nodes", "reads", "recipes",
-        "variables",
+        "code", "contents", "count", "fields", "held", "late", "made", "names", "nodes", "reads",
+        "recipes", "variables",
     )  # fmt: skip
 
-    def __init__(self):
+    def __init__(self, count):
+        self.count, self.late = count, ()
         self.reads = set()
         self.nodes: tuple[Any, ...] = ()
         self.contents: frozenset[int] = frozenset()
@@ -129,6 +133,8 @@ def settle(afters, recorder):
     later: set[Any] = set()
     used = set()
     for after in reversed(afters):
+        steps = recorder.prologue.steps[after.count :]
+        after.late = tuple([s for s in steps if s.kind is LATE])
         later |= after.reads
         direct = {n.index for entered, name in later for n in _nodes_of(entered, name, lifter)}
         for value in after.held:

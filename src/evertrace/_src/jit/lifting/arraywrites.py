@@ -19,7 +19,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.operators import Operators
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting.host import SCALARS, is_computed
-from evertrace._src.jit.lifting.numpykind import is_stand_in, items_in, replaced
+from evertrace._src.jit.lifting.numpykind import is_integer, is_stand_in, items_in, replaced
 
 WHOLE = True
 """Stands for the notes of an array that is copied back as a whole."""
@@ -35,11 +35,13 @@ class Note(NamedTuple):
       path: what leads from the array to the view that was written to.
       index: where in that.
       value: what was written: a traced value, a host scalar, or a plain value.
+      src: the user's line, or None.
     """
 
     path: tuple
     index: Any
     value: Any
+    src: Any = None
 
 
 def noted(notes, note):
@@ -58,11 +60,13 @@ class Place(NamedTuple):
       path: what leads from the array to the view that is written to.
       index: where in that, with a `Hole` for each part that a call has its own value of.
       holes: how many holes there are.
+      src: the user's line, or None.
     """
 
     path: tuple
     index: Any
     holes: int
+    src: Any = None
 
 
 class Hole(NamedTuple):
@@ -116,19 +120,49 @@ def replay(array, made, places):
       made: per write the value, then what fills the holes of its index.
       places: the `Place`s of the writes.
     """
+    for target, index, value in steps_of(array, made, places):
+        target[index] = value
+
+
+def steps_of(array, made, places):
+    """Return the writes that `replay` makes, as (array, index, value); raises if one is refused."""
     steps, rest = [], iter(made)
-    for path, index, holes in places:
-        value = _plain(next(rest))
-        target = array
+    for path, index, holes, src in places:
+        value, target = next(rest), array
         for take in path:
             target = take(target)
+        value = _plain(value) if target.dtype.kind not in "iu" else _number(value)
         if holes:
             parts_ = [_plain(next(rest))[()] for _ in range(holes)]
             index = replaced(index, _is_hole, lambda hole, found=parts_: found[hole.number])
-            np.broadcast_to(np.empty((), bool), target.shape)[index]  # raises before any write
+            np.broadcast_to(np.empty((), bool), target.shape)[index]
+        if not isinstance(value, np.ndarray):
+            _check_numbers(target, index, value, src)
         steps.append((target, index, value))
-    for target, index, value in steps:
-        target[index] = value
+    return steps
+
+
+def is_sure(array, places):
+    """Whether NumPy takes writes to an array whatever their values are, as far as is known."""
+    return array.dtype.kind not in "iu" and not any(place.holes for place in places)
+
+
+def _number(x):
+    """Return what plain Python would assign to elements of integers: NumPy looks at numbers."""
+    return x if type(x) in (int, float, list) or np.shape(x) == () else _plain(x)
+
+
+def _check_numbers(target, index, value, src):
+    """Raise as NumPy does of numbers that integers do not hold."""
+    try:
+        if is_basic(index):
+            part = target[index]
+            at = () if isinstance(part, np.generic) else ...
+            np.empty(part.shape, target.dtype)[at] = value
+        else:
+            target.copy()[index] = value
+    except (OverflowError, ValueError) as error:
+        raise refused(type(error), str(error), src=src) from None
 
 
 def share_memory(a, b):
@@ -149,6 +183,29 @@ def parts(index):
     return index if type(index) is tuple else (index,)
 
 
+def is_basic(index):
+    """Whether an index makes a view: ints, slices, None and `...`."""
+    return all(
+        part is None or part is Ellipsis or isinstance(part, slice) or is_integer(part)
+        for part in parts(index)
+    )
+
+
+def kept_numbers(value):
+    """Return what is noted of a value that is written: numbers as they are, or None.
+
+    Of a number, and of numbers in a list, NumPy asks whether elements of integers hold it.
+    """
+    if type(value) in (list, tuple):
+        return list(value) if all(map(_is_number, value)) else None
+    return value if _is_number(value) else None
+
+
+def _is_number(x):
+    is_array = isinstance(x, np.ndarray)  # which may be written to, and is converted
+    return not is_array and (isinstance(x, int | float) or getattr(x, "shape", None) == ())
+
+
 def is_plain(value):
     """Whether a value, perhaps a list or tuple, holds nothing that has another value later on."""
     return not any(isinstance(x, Operators) or is_stand_in(x) for x in items_in(value))
@@ -162,6 +219,15 @@ def in_dtype(value, dtype):
     except (OverflowError, TypeError, ValueError) as error:
         raise refused(type(error), f"item assignment: {error}") from None
     return made[()]  # a scalar where it is one
+
+
+def impossible(value, dtype):
+    """Build the error for a Python number that integers do not hold."""
+    try:
+        np.empty((), dtype)[()] = value
+    except (OverflowError, ValueError) as error:
+        return refused(type(error), str(error))
+    raise AssertionError(f"{dtype} holds {value}")
 
 
 def update(base, index, take, new):
@@ -199,13 +265,14 @@ def same_place(view, base, index):
 _STATIC = {int, slice, type(None), type(Ellipsis)}
 
 
-def refused(cls, what, fix=None):
+def refused(cls, what, fix=None, src=None):
     """Build the error for what NumPy refuses, at the user's line."""
     return errors.user_error(
         cls,
         what if what.endswith(".") else f"{what}.",
         fix=fix or "NumPy refuses it as well: convert what is written, or make a new array.",
         anchor="numpy-writes",
+        src=src,
     )
 
 

@@ -34,6 +34,7 @@ from evertrace._src import errors
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.jit.lifting import drawn
 from evertrace._src.jit.lifting.afterwards import After, reads_of, settle
 from evertrace._src.jit.lifting.asking import original
 from evertrace._src.jit.lifting.code import code_of, info_of
@@ -100,7 +101,7 @@ class Callbacks:
             known = things[id(value)] = value, made, contents_of(value)
             if made in varying and all(getattr(x, "_trace", root) is root for x in cook.outs):
                 self._given.append(known)
-        after = After()
+        after = After(len(self.recorder.prologue.steps))
         self.afters.append(after)
         self.recorder.lifter.objects.hide_again()
         self._note_reads(after, after.made)
@@ -431,10 +432,13 @@ def _callback(values, slots, made, progress, held, extras):
         before = [(x, contents_of(x)) for x in made.fixed(after.recipes)]
         fields = [(x, name, _attribute(x, name)) for x, name in made.read(after.fields)]
         states = after.states(values)
+        drawn_from = drawn.states(after.late, slots)
         changed = made.changed()
         references = _references(changed, found)
         yield found
         after.check(states, values, held)
+        if drawn.states(after.late, slots) != drawn_from:
+            raise _draws_error(held)
         _check_not_kept(held, changed, found, references)
     for x, contents in before:
         if not _are_same(contents_of(x), contents):
@@ -516,6 +520,18 @@ class _Made:
         """
         lost = [self.shared[x] for x in {*self.forgotten, *read} if x in self.shared]
         return [*self.own.values(), *lost]
+
+
+def _draws_error(held):
+    return errors.user_error(
+        errors.ImpurityError,
+        f"{held.name}: {held!r} draws from a random generator that the jitted function draws from "
+        "after it in the same call: a compiled call has drawn all of its numbers before.",
+        fix="draw in the jitted function before the callback, or let the two have generators of "
+        "their own.",
+        anchor="callback-state",
+        src=held.src,
+    )
 
 
 def _kept_error(held, x):

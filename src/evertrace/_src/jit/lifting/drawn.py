@@ -8,6 +8,7 @@ read only where something may.
 import contextlib
 import functools
 import operator
+import pickle
 
 from evertrace._src.jit.lifting import values
 
@@ -51,6 +52,11 @@ def put_back_if_stopped(steps, slots):
         raise
 
 
+def states(steps, slots):
+    """Return the states of what late steps draw from, in order, to be compared."""
+    return [pickle.dumps(_state(x)) for step in steps for x in _generators(step, slots)]
+
+
 def _called(step):
     fn = step.fn
     while hasattr(fn, "real"):  # of a function with keywords, or that changes what it is given
@@ -73,9 +79,17 @@ def _generators(step, slots):
 
 def _putter(generator):
     """Return a function that puts a generator back to the state that it has now."""
+    state = _state(generator)
     if hasattr(generator, "getstate"):
-        return functools.partial(generator.setstate, generator.getstate())
+        return functools.partial(generator.setstate, state)
     if hasattr(generator, "get_state"):
-        return functools.partial(generator.set_state, generator.get_state(legacy=False))
-    bits = generator.bit_generator
-    return functools.partial(setattr, bits, "state", bits.state)
+        return functools.partial(generator.set_state, state)
+    return functools.partial(setattr, generator.bit_generator, "state", state)
+
+
+def _state(generator):
+    if hasattr(generator, "getstate"):
+        return generator.getstate()
+    if hasattr(generator, "get_state"):
+        return generator.get_state(legacy=False)
+    return generator.bit_generator.state

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import config, dtypes, errors
+from evertrace._src import config, dtypes, errors, source
 from evertrace._src.arrays.interop import aval_of, computed, type_of_number
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.operators import Operators, Property
@@ -39,7 +39,6 @@ from evertrace._src.jit.lifting.host import Computed
 from evertrace._src.jit.lifting.numpykind import (
     evaluate,
     is_host_array,
-    is_integer,
     is_numpy_kind,
     is_stand_in_of_integer,
     replaced,
@@ -308,7 +307,7 @@ class HostArray(Operators, Computed):
         if not self.is_tracing():
             return self.original[index]
         index = self._within(index)
-        if _is_basic(index):
+        if arraywrites.is_basic(index):
             index = replaced(index, is_host_array, HostArray.__jax_array__)
             present = replaced(index, _is_number, operator.attrgetter("present"))
             found = self.original[replaced(present, _is_tracer, lambda _: 0)]
@@ -322,7 +321,7 @@ class HostArray(Operators, Computed):
     def _within(self, index):
         """Return an index whose integers are known, or host scalars that are within bounds."""
         parts = arraywrites.parts(index)
-        if not _is_basic(index) or sum(map(_takes_axis, parts)) > self.ndim:
+        if not arraywrites.is_basic(index) or sum(map(_takes_axis, parts)) > self.ndim:
             return replaced(index, is_stand_in_of_integer, operator.index)
         axis, found = 0, []
         for part in parts:
@@ -470,7 +469,9 @@ class HostArray(Operators, Computed):
             self.original.fill(value)
             return
         arraywrites.check_types(np.ndarray.fill, self, value)
-        self[...] = value
+        # Of a traced number it asks what it is, as of one in a list.
+        is_asked = self.ndim and isinstance(value, Tracer)
+        self[... if self.ndim else ()] = [value] if is_asked else value
 
     def sort(self, axis=-1, kind=None, order=None, *, stable=None):
         """Sort in place."""
@@ -498,29 +499,37 @@ class HostArray(Operators, Computed):
         chosen = np.full(self.shape, -1)
         indices = np.asarray(indices)
         chosen.put(indices, np.arange(indices.size), mode)
-        namespace = self.__array_namespace__()
-        with self.wide():
-            if isinstance(values, int | float | complex):
-                values = self._cast(values)
-            values = namespace.ravel(namespace.asarray(values))
-            if indices.size and values.size:
-                taken = values[np.maximum(chosen, 0) % values.size]
-                self[...] = namespace.where(chosen < 0, self.image(), self._cast(taken))
+        where = np.nonzero(chosen >= 0)
+        is_list = type(values) in (list, tuple)
+        if arraywrites.kept_numbers(values) is None:
+            with self.wide():
+                values, is_list = self.__array_namespace__().asarray(values).ravel(), False
+        if not is_list and np.shape(values) == ():
+            self[where] = values
+        elif where[0].size and len(values):
+            taken = chosen[where] % len(values)
+            self[where] = [values[i] for i in taken] if is_list else values[taken]
 
     def _assign(self, index, value):
         """Write at an index, and note the write."""
         self._check_index(index)
         index = _index_of_lists(index)
         if arraywrites.is_plain(value):
+            is_cast = isinstance(value, np.generic) and not arraywrites.is_basic(index)
+            value = np.asarray(value) if is_cast else value
             value = arraywrites.in_dtype(value, self.original.dtype)
+        noted = arraywrites.kept_numbers(value)
         with self.wide():
             if type(value) is HostArray:
                 value = value.image()
             elif type(value) in (list, tuple):
                 value = self.__array_namespace__().asarray(value)
             index = replaced(index, is_host_array, HostArray.image)
-            self._store(self.image().at[index].set(self._cast(value)))
-        self._note(arraywrites.Note((), index, value))
+            cast = self._cast(value)
+            self._store(self.image().at[index].set(cast))
+        if noted is None:
+            noted = value if np.shape(value) else cast
+        self._note(arraywrites.Note((), index, noted, source.user_source()))
 
     def _store(self, new):
         """Replace the traced array, of a view that part of its base."""
@@ -557,10 +566,9 @@ class HostArray(Operators, Computed):
 
     def _cast(self, value):
         """Return what is assigned, traced, in the dtype of the array."""
-        if not self._fits(value):
-            raise arraywrites.refused(
-                OverflowError, f"Python integer {value} out of bounds for {self.dtype}"
-            )
+        if not self._fits(value) or not self._holds(value):
+            present = getattr(value, "present", value)
+            raise arraywrites.impossible(present, self.original.dtype)
         if isinstance(value, complex) and self.dtype.kind not in "bc" and not _has_dtype(value):
             raise arraywrites.refused(
                 TypeError, "a complex number cannot be assigned to an array of real numbers"
@@ -573,6 +581,13 @@ class HostArray(Operators, Computed):
             return True
         limits = np.iinfo(self.dtype)
         return bool(limits.min <= value <= limits.max)
+
+    def _holds(self, value):
+        """Whether integers hold a Python float; of a host scalar, a demand."""
+        if self.dtype.kind not in "iu" or _has_dtype(value) or not isinstance(value, float):
+            return True
+        limits = np.iinfo(self.dtype)
+        return bool(limits.min - 1 < value < limits.max + 1)
 
     def check_writable(self):
         """Raise where a write could not be seen by all that shares the memory."""
@@ -659,14 +674,6 @@ def _is_mask(x):
 def _demands(x):
     """Return the functions that make the value of a stand-in a guard."""
     return x._demands if type(x) is HostArray else (functools.partial(x.__class__, x),)
-
-
-def _is_basic(index):
-    """Whether an index makes a view: ints, slices, None and `...`."""
-    return all(
-        part is None or part is Ellipsis or isinstance(part, slice) or is_integer(part)
-        for part in arraywrites.parts(index)
-    )
 
 
 for _name, _kind in Operators.__annotations__.items():

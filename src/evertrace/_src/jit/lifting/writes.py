@@ -16,10 +16,12 @@ from evertrace._src.jit.lifting.arraywrites import (
     WHOLE,
     Note,
     Place,
+    is_sure,
     refused,
     replay,
     share_memory,
     split,
+    steps_of,
 )
 from evertrace._src.jit.lifting.entered_names import (
     ClassEntries,
@@ -88,12 +90,14 @@ def changes(recorder, cook):
 
 def _writes_to_arrays(recorder, cook):
     """Return the writes into NumPy arrays: those that were noted, in order, or whole arrays."""
-    writes = []
+    writes, unsure = [], []
     for array in recorder.effects.arrays:
         if array.written:
             node = recorder.identity.origin[id(array)]
             _check_shared(array.original, node, recorder)
             writes.append(write_to_array(array, node, cook))
+            if not is_sure(array.original, writes[-1].rest):
+                unsure.append(writes[-1]._replace(kind="bounds"))
     for made, value, node in recorder.effects.array_copies:
         if made.tobytes() != node.want[2]:
             if not value.flags.writeable:
@@ -102,7 +106,8 @@ def _writes_to_arrays(recorder, cook):
             _check_shared(value, node, recorder)
             recipes = [cook.assigned(made.copy(order="K"), node.name)]
             writes.append(Write(node.index, node.name, "ndarray", recipes, (Place((), ..., 0),)))
-    return writes
+    # None of several is made where one is refused.
+    return [*unsure, *writes] if len(writes) > 1 else writes
 
 
 def write_to_array(array, node, cook):
@@ -111,10 +116,10 @@ def write_to_array(array, node, cook):
     if notes is WHOLE:
         notes = (Note((), ..., array.image()),)
     recipes, places = [], []
-    for path, index, value in notes:
+    for path, index, value, src in notes:
         index_, holes = split(index)
         recipes += [cook.assigned(x, node.name) for x in (value, *holes)]
-        places.append(Place(path, index_, len(holes)))
+        places.append(Place(path, index_, len(holes), src))
     return Write(node.index, node.name, "ndarray", recipes, tuple(places))
 
 
@@ -476,11 +481,12 @@ def _apply_namespace(obj, made, rest):
     object.__setattr__(obj, "__dict__", made)
 
 
-APPLY: dict[str, Callable[[Any, Any, Any], None]] = {
+APPLY: dict[str, Callable[[Any, Any, Any], Any]] = {
     "attributes": _apply_attributes, "names": _apply_names, "entries": _apply_names,
     "class_entries": _apply_class_entries, "partial": _apply_partial, "dict": _apply_dict,
     "extend": _apply_extend, "around": _apply_around,
     "items": _apply_items, "set": _apply_set, "cell": _apply_cell, "ndarray": replay,
+    "bounds": steps_of,
     "class": _apply_class, "fields": _apply_fields, "memory": _apply_memory,
     "namespace": _apply_namespace,
     "context": lambda var, made, rest: var.set(made),
