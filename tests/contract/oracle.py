@@ -383,6 +383,7 @@ def _difference_of_errors(error, error_too, modules):
         walk.same(error.args, error_too.args, "the error's args")
         for name in sorted(mine):
             walk.same(mine[name], its.get(name), f"the error's {name}")
+        walk.same(error.__cause__, error_too.__cause__, "the error's cause")
     except Difference as difference:
         return difference
     return None
@@ -395,7 +396,7 @@ def _is_ours(error):
 def _text(error):
     """Return what has to agree of an error: of evertrace's own the first words."""
     if _is_ours(error):
-        return " ".join(one_line(error).split()[:5])
+        return " ".join(one_line(error).split()[:3])
     if isinstance(error, RecursionError):
         return "RecursionError"
     text = re.sub(r"_(plain|jit)\.|0x[0-9a-fA-F]+|<program_\d+_(plain|jit)>", "", str(error))

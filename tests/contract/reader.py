@@ -55,7 +55,8 @@ class Reader:
         """Return the `Difference` that the thread has seen, or None."""
         for (key, _), found in self._seen.items():
             is_step = self._sees_steps and _is_plain(found)
-            is_gap = self._sees_gaps and found is EMPTY
+            in_class = getattr(type(self._places[key[0]][0]), key[1], EMPTY)
+            is_gap = self._sees_gaps and found is in_class  # mostly nothing
             if found is not self._after[key] and not is_step and not is_gap:
                 place = f"{type(self._places[key[0]][0]).__name__}.{key[1]}"
                 shown = (
@@ -97,5 +98,5 @@ def _places(world):
 
 
 def _computed(x, name):
-    """Whether to read it would change the object, where a call has deleted what was cached."""
-    return isinstance(getattr(type(x), name, None), functools.cached_property)
+    """Whether to read it runs code: it may change the object, or give what is not in it."""
+    return isinstance(getattr(type(x), name, None), functools.cached_property | property)

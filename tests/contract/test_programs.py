@@ -1,5 +1,6 @@
 """Random stateful programs do with `jit` what they do without it; and the comparison has teeth."""
 
+import ast
 import contextlib
 import copy
 import functools
@@ -12,7 +13,14 @@ import evertrace as ev
 from evertrace._src import extension
 from tests.contract import interpret
 from tests.contract.families import FAMILIES
-from tests.contract.grammar import EXPRESSIONS, RESULTS, STATEMENTS
+from tests.contract.grammar import (
+    ARGUMENTS,
+    ATTRIBUTES,
+    EXPRESSIONS,
+    GLOBALS,
+    RESULTS,
+    STATEMENTS,
+)
 from tests.contract.minimise import Apart, Failure, in_process, minimise, run_seeds
 from tests.contract.oracle import BadProgramError, Event, Program, compare
 from tests.contract.programs import Maker, make
@@ -367,6 +375,27 @@ def test_every_template_of_a_theme_is_used(family):
         maker.program()
         unused -= maker.writer.used
     assert not unused
+
+
+def test_no_two_themes_mean_something_else_by_one_name():
+    """A program may have two of them."""
+    meant = {("attributes", k): kind for k, kind in ATTRIBUTES.items()}
+    meant |= {("globals", k): kind for k, kind in GLOBALS.items()}
+    meant |= {("arguments", k): kind for k, kind in ARGUMENTS.items()}
+    for family in FAMILIES:
+        for node in ast.parse(family.source).body:
+            for name in _defined(node):
+                assert meant.setdefault(("globals", name), family.source) == family.source, name
+        for table in ("attributes", "globals", "arguments"):
+            for name, kind in getattr(family, table).items():
+                assert meant.setdefault((table, name), kind) == kind, (table, name)
+
+
+def _defined(node):
+    if hasattr(node, "name"):
+        return [node.name]
+    names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
+    return [x.id for x in names if isinstance(x.ctx, ast.Store)]
 
 
 def test_a_failure_is_cut_down_to_its_cause():

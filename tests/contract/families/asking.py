@@ -237,7 +237,7 @@ _SETS = Family(
         "<ids!> = {v * 0.5 for v in <ids.>}", "<ids!> = {<num>, <lit>}", "<ids!> |= {<int>}",
         "<ids!> &= {1, 2, 0.5}", "<froz!> = frozenset([<num>, <lit>])",
         "<froz!> = <froz.> | {<num>}", "<froz!> = frozenset(<ids.>)", "<ids.>.clear()",
-        "if len(<ids.:a>) > 3:\n    <num!> = <:a>.pop()", "<nums!> = sorted(<ids.>)",
+        "while len(<ids.:a>) > 3:\n    <:a>.discard(max(<:a>))", "<nums!> = sorted(<ids.>)",
         "try:\n    <ids.>.remove(<num>)\nexcept KeyError as e:\n    <num!> = e.args[0]",
         "for <+num:v> in sorted(<ids.>)[:2]:\n    <block>", "for <+num:v> in <froz.>:\n    <block>",
         "if <num> in <ids.>:\n    <block>\nelse:\n    <ids.>.add(<lit>)",
@@ -251,9 +251,9 @@ _SETS = Family(
         "froz": ["frozenset()", "frozenset({1, s})"],
         "seen": ["{}", "{frozenset({1}): 2}"],
     },
-    attributes={"ids": "ids", "froz": "froz", "seen": "seen", "hist": "nums", "n": "int"},
-    globals={"IDS": "ids", "FROZ": "froz"},
-    arguments={"ids": "ids", "froz": "froz"},
+    attributes={"members": "ids", "froz": "froz", "by_set": "seen", "hist": "nums", "n": "int"},
+    globals={"MEMBERS": "ids", "FROZ": "froz"},
+    arguments={"members": "ids", "froz": "froz"},
     shared=frozenset({"ids", "seen"}),
 )  # fmt: skip
 

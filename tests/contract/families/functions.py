@@ -156,7 +156,7 @@ tally, look, later = jit(add1), jit(peek1), jit(late1)
 _DEFAULTS = Family(
     "defaults",
     source="""
-def scaled(x, k=0.5, *, c=1):
+def affine(x, k=0.5, *, c=1):
     return x * k + c
 
 def logged(v, seen=[]):
@@ -171,8 +171,8 @@ class Tool:
         return x * 0.5 + k * sign + len(rest)
 
 tool, SHARED_K = Tool(), [1]
-scaled_too = functools.partial(scaled, c=2)
-run_scaled = jit(scaled)
+affine_too = functools.partial(affine, c=2)
+run_affine = jit(affine)
 
 @jit
 def run_tool(x, v=2, *more, w=1):
@@ -180,21 +180,21 @@ def run_tool(x, v=2, *more, w=1):
 """,
     expressions={
         "arr": [
-            "scaled(<arr>)", "scaled(<arr>, <num>)", "scaled(<arr>, c=<num>)", "tool.use(<arr>)",
-            "tool.use(<arr>, <num>)", "tool.use(<arr>, 1, 2, sign=<lit>)", "scaled_too(<arr>)",
-            "run_scaled(<arr>)", "scaled(**{'x': <arr>, 'c': <num>})", "tool.use(*[<arr.>, <num>])",
+            "affine(<arr>)", "affine(<arr>, <num>)", "affine(<arr>, c=<num>)", "tool.use(<arr>)",
+            "tool.use(<arr>, <num>)", "tool.use(<arr>, 1, 2, sign=<lit>)", "affine_too(<arr>)",
+            "run_affine(<arr>)", "affine(**{'x': <arr>, 'c': <num>})", "tool.use(*[<arr.>, <num>])",
             "run_tool(<arr>)", "(lambda z, k=<num>: z * 0.5 + k)(<arr>)",
         ],
         "num": [
-            "scaled.__defaults__[0]", "scaled.__kwdefaults__['c']", "logged(<num>)", "both()",
+            "affine.__defaults__[0]", "affine.__kwdefaults__['c']", "logged(<num>)", "both()",
             "both(w=<num>)", "both(<num>)", "len(logged.__defaults__[0])",
-            "(Tool.use.__defaults__ or (<lit>,))[0]", "scaled_too.keywords['c']",
+            "(Tool.use.__defaults__ or (<lit>,))[0]", "affine_too.keywords['c']",
         ],
-        "bool": ["scaled.__kwdefaults__ == {'c': 1}", "both.__defaults__ == (1, None)"],
+        "bool": ["affine.__kwdefaults__ == {'c': 1}", "both.__defaults__ == (1, None)"],
     },
     statements=(
-        "scaled.__defaults__ = (<num> % 3,)", "scaled.__kwdefaults__ = {'c': <num>}",
-        "scaled.__kwdefaults__['c'] = <num>", "both.__defaults__ = (<num>, <lit>)",
+        "affine.__defaults__ = (<num> % 3,)", "affine.__kwdefaults__ = {'c': <num>}",
+        "affine.__kwdefaults__['c'] = <num>", "both.__defaults__ = (<num>, <lit>)",
         "Tool.use.__defaults__ = (<num>,)", "tool.use.__func__.__kwdefaults__['sign'] = <lit>",
         "logged.__defaults__[0][2:] = []", "both.__defaults__ = (1, None)",
         "def fresh(z, k=<num>, *, c=[<num>]):\n    c.append(k)\n    return z * 0.5 + len(c)\n"
@@ -203,19 +203,19 @@ def run_tool(x, v=2, *more, w=1):
         "try:\n    <num!> = both()\nexcept TypeError:\n    <block>",
     ),
     outside=(
-        "scaled.__defaults__ = (2,)", "scaled.__defaults__ = (0.25,)", "scaled.__defaults__ = None",
-        "scaled.__kwdefaults__ = {'c': 3}", "scaled.__kwdefaults__ = None",
-        "scaled.__kwdefaults__ = {'c': jnp.float32(1)}", "Tool.use.__defaults__ = (0.5,)",
+        "affine.__defaults__ = (2,)", "affine.__defaults__ = (0.25,)", "affine.__defaults__ = None",
+        "affine.__kwdefaults__ = {'c': 3}", "affine.__kwdefaults__ = None",
+        "affine.__kwdefaults__ = {'c': jnp.float32(1)}", "Tool.use.__defaults__ = (0.5,)",
         "Tool.use.__kwdefaults__ = {'sign': -1}", "both.__defaults__ = (1, 2)",
         "both.__defaults__ = (True, None)", "both.__defaults__ = None",
         "both.__defaults__ = (0.5, None)",
         "logged.__defaults__[0].clear()",
         "logged.__defaults__ = ([1, 2],)",
-        "scaled_too = functools.partial(scaled, c=0.5)", "scaled.__defaults__ = (0.5,)",
-        "scaled.__code__ = (lambda x, k=1, *, c=1: x - k * c).__code__",
+        "affine_too = functools.partial(affine, c=0.5)", "affine.__defaults__ = (0.5,)",
+        "affine.__code__ = (lambda x, k=1, *, c=1: x - k * c).__code__",
     ),
     entries=(
-        ("run_scaled", {"x": ("arr", ""), "k": ("num", "0.5")}),
+        ("run_affine", {"x": ("arr", ""), "k": ("num", "0.5")}),
         ("run_tool", _XS),
         ("jit(tool.use)", {"x": ("arr", ""), "k": ("num", "1")}),
     ),

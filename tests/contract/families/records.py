@@ -96,7 +96,7 @@ class Span(namedtuple("Span", "lo hi", defaults=(2,))):
     def grown(self, v):
         return self._replace(hi=self.hi + v)
 
-class Wide(namedtuple("Wide", "lo hi name")):
+class Named(namedtuple("Named", "lo hi name")):
     def __new__(cls, lo, hi=1, name="a"):
         return super().__new__(cls, lo, hi, name)
 """,
@@ -118,7 +118,7 @@ class Wide(namedtuple("Wide", "lo hi name")):
         "<span!> = Span(<num>)", "<span!> = Span(<num>, <num>)", "<span!> = Span(hi=<num>, lo=1)",
         "<span!> = <span.>._replace(lo=<num>)", "<span!> = <span.>.grown(<num>)",
         "<span!> = <span.>", "<span!> = Span(*<span.>)", "<span!> = Span._make(<span.>[::-1])",
-        "<num!>, <num!> = <span.>", "<wide!> = Wide(<num>, name=<str>)",
+        "<num!>, <num!> = <span.>", "<wide!> = Named(<num>, name=<str>)",
         "<wide!> = <wide.>._replace(hi=<num>)", "<nums.>.extend(<span.>)",
         "<words.>.append(str(<span.>))",
         "try:\n    <span.>.lo = <num>\nexcept AttributeError:\n    <block>",
@@ -134,13 +134,13 @@ class Wide(namedtuple("Wide", "lo hi name")):
         "Span.width = property(lambda self: 1)", "Span.width = property(lambda self: self[1])",
         "Span.__new__.__defaults__ = (3,)", "Span.__new__.__defaults__ = (2,)",
         "Span._field_defaults['hi'] = 4", "Span.grown = lambda self, v: self",
-        "Wide.__new__.__defaults__ = (2, 'b')",
+        "Named.__new__.__defaults__ = (2, 'b')",
     ),
-    start={"span": ["Span(1)", "Span(s, 0.5)"], "wide": ["Wide(s)"], "spans": ["[]", "[Span(s)]"]},
+    start={"span": ["Span(1)", "Span(s, 0.5)"], "wide": ["Named(s)"], "spans": ["[]", "[Span(s)]"]},
     parts_of={"span": [(".lo", "num", False), (".hi", "num", False)]},
     attributes={"span": "span", "wide": "wide", "spans": "spans", "words": "words"},
     globals={"SPAN": "span", "SPANS": "spans"},
-    arguments={"span": "span", "spans": "spans"},
+    arguments={"one_span": "span", "spans": "spans"},
     shared=frozenset({"spans"}),
 )  # fmt: skip
 

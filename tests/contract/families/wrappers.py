@@ -260,7 +260,7 @@ THINGS = [Thing(1), Thing(0.5)]
             "wk": ["weakref.WeakKeyDictionary({THINGS[0]: s})"],
             "ws": ["weakref.WeakSet(THINGS[:1])"],
         },
-        attributes={"thing": "thing", "wv": "wv", "wr": "wr", "wk": "wk", "ws": "ws"},
+        attributes={"thing": "thing", "wv": "wv", "wr": "wr", "wk": "wk", "weak_set": "ws"},
         globals={"WV": "wv", "WR": "wr", "THING": "thing"},
         arguments={"t": "thing"},
         shared=frozenset({"wv", "wk", "ws"}),
