@@ -76,3 +76,16 @@ def test_one_direction_alone():
 def test_unknown_mode():
     with pytest.raises(ValueError, match=r"check_grads: there are no modes \['sideways'\]"):
         checks.check_grads(jnp.sin, (1.0,), 1, modes="sideways")
+
+
+def test_the_step_is_made_to_each_side():
+    asked = []
+    checks.check_vjp(
+        lambda x: asked.append(float(x)) or 2 * x,
+        lambda x: (2 * x, lambda ct: (2 * ct,)),
+        (1.0,),
+        eps=0.5,
+    )
+    value, above, below = asked
+    assert above - value == pytest.approx(value - below)
+    assert above - value == pytest.approx(0.5 * np.random.RandomState(0).standard_normal())

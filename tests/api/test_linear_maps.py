@@ -281,3 +281,15 @@ def test_linear_transpose_takes_types():
     aval = ev.typeof(jnp.asarray(X))
     (transposed,) = ev.linear_transpose(jnp.cumsum, aval)(T)
     np.testing.assert_allclose(transposed, [111, 110, 100])
+
+
+def test_linear_transpose_leaves_aside_what_the_result_does_not_depend_on():
+    def gradient(x):
+        return ev.grad(lambda x: jnp.sum((x - T) * (x - T)))(x) + 2 * T
+
+    for f in (gradient, ev.jit(gradient)):
+        np.testing.assert_allclose(ev.linear_transpose(f, X)(T)[0], 2 * T)
+    with pytest.raises(NotLinearError, match="mul: transposed with respect to an operand in which"):
+        ev.linear_transpose(lambda x: (x * x, x), X)((T, T))
+    with pytest.raises(NotLinearError, match=r"^sin: "):
+        ev.linear_transpose(lambda x: 2 * jnp.sin(x) + x, X)(T)

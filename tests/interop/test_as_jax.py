@@ -96,9 +96,11 @@ PROGRAMS = {
         import evertrace as ev
         ev.as_jax()
         import jax
-        import jax._src
+        import jax
         assert jax._src.xla_bridge._backends is not None
         assert jax._src.core.Tracer is ev.core.Tracer
+        refused = jax._src.interpreters.ad.CustomVJPException
+        assert issubclass(ev.errors.UnexpectedTracerError, refused)
     """,
     "primitives are described by private modules as JAX's tutorial does": """
         import evertrace as ev

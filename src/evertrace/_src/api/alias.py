@@ -88,10 +88,15 @@ def _make_module():
     vars(module).update(
         __version__=VERSION,
         __version_info__=tuple(map(int, VERSION.split("."))),
-        __getattr__=functools.partial(getattr, package),
+        __getattr__=functools.partial(_get, package),
         __dir__=lambda: sorted({*dir(package), *vars(module)}),
     )
     return module
+
+
+def _get(package, name):
+    # Our own private package is not JAX's, which JAX has imported itself.
+    return importlib.import_module("jax._src") if name == "_src" else getattr(package, name)
 
 
 class _Alias:

@@ -73,7 +73,9 @@ MODULES = {
     },
     "jax._src.flatten_util": _ours("flatten_util: ravel_pytree"),
     "jax._src.interpreters": {},
-    "jax._src.interpreters.ad": {},
+    "jax._src.interpreters.ad": {
+        "CustomVJPException": "evertrace._src.errors:UnexpectedTracerError",
+    },
     "jax._src.interpreters.batching": {},
     "jax._src.interpreters.mlir": {},
     "jax._src.interpreters.partial_eval": {},

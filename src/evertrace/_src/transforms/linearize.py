@@ -197,8 +197,9 @@ class TapeTrace(Trace):
         may_split = prim.linearize is not None and not self.splits
         if may_split and _has_known_output(prim, args, unknown, params):
             return self._process_partly_known(prim, args, unknown, params)
-        if not _linear_in(prim, unknown):
-            raise not_linear_error(prim)
+        noted = prim if _linear_in(prim, unknown) else _NotLinear(prim)
+        if noted is not prim and prim.effects_of(params):
+            raise noted.error
         operands = [
             x.node if u else x.value if self.owns(x) else x
             for x, u in zip(args, unknown, strict=True)
@@ -207,7 +208,7 @@ class TapeTrace(Trace):
         avals = prim.infer(operands, params)
         outs = [LinearArg(a) for a in (avals if prim.multiple_results else (avals,))]
         src = state.src or source.user_source()
-        self.entries.append(Entry(prim, operands, nodes, outs, None, params, src, unknown=True))
+        self.entries.append(Entry(noted, operands, nodes, outs, None, params, src, unknown=True))
         made = [self.unknown(node) for node in outs]
         return made if prim.multiple_results else made[0]
 
@@ -258,6 +259,25 @@ def _linear_in(prim, unknown):
     if isinstance(prim.linear, tuple):
         return sum(unknown) == 1 and unknown.index(True) in prim.linear
     return True
+
+
+class _NotLinear:
+    """Stands on a tape for a primitive that is not linear in its unknown operands.
+
+    That is an error for whom a cotangent or tangent gets there, and nothing else for what the
+    result of a function does not depend on, as the value beside a gradient.
+    """
+
+    linear = None
+
+    def __init__(self, prim):
+        self.name, self.multiple_results = prim.name, prim.multiple_results
+        self.error = not_linear_error(prim)
+
+    def transpose(self, *_, **__):
+        raise self.error
+
+    bind = transpose
 
 
 def not_linear_error(prim):
