@@ -53,3 +53,12 @@ def test_tracers_are_shown_by_their_types():
         return x
 
     ev.make_jaxpr(same)(jnp.ones((2, 3)))
+
+
+def test_an_array_that_treescope_knows_by_jaxs_name_is_shown_as_on_jax(monkeypatch):
+    registries, x = treescope.type_registries, jnp.arange(6.0).reshape(2, 3)
+    shown, drawn = treescope.rendering_parts.text("jax.Array float32(2, 3)"), object()
+    monkeypatch.setitem(registries.TREESCOPE_HANDLER_REGISTRY, ev.Array, lambda *_: shown)
+    monkeypatch.setitem(registries.NDARRAY_ADAPTER_REGISTRY, ev.Array, drawn)
+    assert "jax.Array float32(2, 3)" in treescope.render_to_text([x])
+    assert registries.lookup_ndarray_adapter(x) is drawn

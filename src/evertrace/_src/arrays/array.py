@@ -229,7 +229,7 @@ class Array(Fields, Members, metaclass=_ArrayType):
         return scoped.form(self, path)
 
     def __treescope_ndarray_adapter__(self) -> Any:
-        return None if isinstance(self.aval.dtype, dtypes.ExtendedDType) else scoped.adapter()
+        return None if isinstance(self.aval.dtype, dtypes.ExtendedDType) else scoped.adapter(self)
 
     def __str__(self) -> str:
         return repr(self) if isinstance(self.aval.dtype, dtypes.ExtendedDType) else str(self.host())

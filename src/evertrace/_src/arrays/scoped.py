@@ -1,4 +1,7 @@
-"""An array as treescope shows it, where that is installed: a line that unfolds, and its picture."""
+"""An array as treescope shows it, where that is installed: a line that unfolds, and its picture.
+
+Where it knows arrays itself, by JAX's name, it shows what it shows on JAX.
+"""
 
 import functools
 import importlib
@@ -13,6 +16,8 @@ _SHORT = 80  # characters of an array that is shown as it prints
 
 def form(x: Any, path: str | None) -> Any:
     """Return what treescope shows of an array in a tree."""
+    if _known("TREESCOPE_HANDLER_REGISTRY", x) is not None:
+        return NotImplemented
     parts = importlib.import_module("treescope.rendering_parts")
     text = repr(x)
     if len(text) <= _SHORT and "\n" not in text:
@@ -28,8 +33,19 @@ def form(x: Any, path: str | None) -> Any:
     )
 
 
+def _known(registry, x):
+    """Return treescope's own means to show an array, of those in a registry of its, or None."""
+    return getattr(importlib.import_module("treescope.type_registries"), registry).get(type(x))
+
+
+def adapter(x: Any) -> Any:
+    """Return what treescope draws an array by."""
+    known = _known("NDARRAY_ADAPTER_REGISTRY", x)
+    return _own_adapter() if known is None else known
+
+
 @functools.cache
-def adapter() -> Any:
+def _own_adapter() -> Any:
     """Return what treescope draws arrays by: NumPy's, of an array's values."""
     base: Any = importlib.import_module("treescope.external.numpy_support").NumpyArrayAdapter
     parts = importlib.import_module("treescope.rendering_parts")
