@@ -8,9 +8,10 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, random
+from evertrace._src.arrays import interop
 from evertrace.experimental import pallas
 from evertrace.export import symbolic_shape
-from evertrace.scipy import linalg, special
+from evertrace.scipy import interpolate, linalg, special
 
 
 def cyclic():
@@ -263,3 +264,49 @@ def test_what_contains_itself_is_printed_as_python_prints_it(capsys):
     ring = cyclic()
     ev.jit(lambda x: (print(ring), x)[1])(1.0)
     assert capsys.readouterr().out == "[[[...]]]\n"
+
+
+ROWS = np.broadcast_to(1.0, (2**20, 3))
+OF_ROWS = {
+    "choose": (lambda: jnp.choose(jnp.ones((3, 3), int), ROWS), np.ones((3, 3))),
+    "lexsort": (lambda: jnp.lexsort(ROWS), np.arange(3)),
+    "ravel_multi_index": (lambda: jnp.ravel_multi_index(ROWS, 1), "1048576 indices and 1 modes"),
+    "multi_dot": (lambda: jnp.linalg.multi_dot(ROWS), "multi_dot: takes two or more matrices"),
+    "concatenate": (lambda: jnp.concatenate(np.ones(2**20)), "arrays of rank 0 have no axis"),
+    "grids": (
+        lambda: interpolate.RegularGridInterpolator(ROWS, jnp.ones((3, 3))),
+        "do not match values of shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_a_million_rows_are_no_million_arrays(name, monkeypatch):
+    function, expected = OF_ROWS[name]
+    made = []
+    from_numpy = interop.from_numpy
+    monkeypatch.setattr(interop, "from_numpy", lambda *args: made.append(1) or from_numpy(*args))
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            function()
+    else:
+        np.testing.assert_array_equal(function(), expected)
+    assert len(made) < 10
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_many_keys_sort_as_few_do(axis, monkeypatch):
+    keys = np.random.default_rng(0).integers(0, 3, (70, 5, 4))
+    found = jnp.lexsort(keys, axis)
+    np.testing.assert_array_equal(found, np.lexsort(keys, axis))
+    np.testing.assert_array_equal(found, jnp.lexsort(list(keys), axis))
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 3), (4, 2, 1), (4, 5, 2, 3)])
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+def test_choices_may_be_rows_of_an_array(shape, mode):
+    index = np.random.default_rng(0).integers(0, 4, (2, 3)) + (0 if mode == "raise" else 2)
+    choices = np.arange(np.prod(shape)).reshape(shape)
+    expected = np.choose(index, choices, mode=mode)
+    np.testing.assert_array_equal(jnp.choose(index, choices, mode=mode), expected)
+    np.testing.assert_array_equal(jnp.choose(index, list(choices), mode=mode), expected)

@@ -288,11 +288,7 @@ PyGetSetDef array_getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
-#if PY_VERSION_HEX < 0x030C0000
-// Lends the contents: what `__buffer__` does, which Python itself calls from 3.12 on. NumPy asks for
-// it before anything else, so what has a dense array is not asked in Python.
-int lend_buffer(PyObject* object, Py_buffer* view, int flags) {
-  view->obj = nullptr;
+int lend(PyObject* object, Py_buffer* view, int flags) {
   const ArrayObject* self = as_array(object);
   const AvalObject* aval = is_array(object) ? aval_facts(self->aval) : nullptr;
   PyErr_Clear();
@@ -307,12 +303,19 @@ int lend_buffer(PyObject* object, Py_buffer* view, int flags) {
   const Ref memory(PyObject_CallMethod(object, "__buffer__", "i", flags));
   return memory ? PyObject_GetBuffer(memory.get(), view, flags) : -1;
 }
-#endif
+
+// Lends the contents: what `__buffer__` does, which Python itself would call from 3.12 on. NumPy asks
+// for it before anything else, so what has a dense array is not asked in Python. It forgets whatever
+// is raised here, and asks in another way.
+int lend_buffer(PyObject* object, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  if (lend(object, view, flags) == 0) return 0;
+  keep_interrupt();
+  return -1;
+}
 
 const PyType_Slot array_slots[] = {
-#if PY_VERSION_HEX < 0x030C0000
     {Py_bf_getbuffer, as_slot<lend_buffer>()},
-#endif
     {Py_tp_doc, const_cast<char*>("The fields of an array.")},
     {Py_tp_init, as_slot<array_init>()},
     {Py_tp_new, as_slot<array_new>()},
@@ -364,6 +367,8 @@ PyObject* set_array_class(PyObject*, PyObject* args) {
   drop_spare();  // of another class, where the package is imported anew
   // The class adds nothing that its own deallocation would have to look after.
   type->tp_dealloc = array_dealloc;
+  // From Python 3.12 on the `__buffer__` of the class would be asked instead.
+  reinterpret_cast<PyHeapTypeObject*>(type)->as_buffer.bf_getbuffer = guarded<lend_buffer>();
   Py_XSETREF(array_class, reinterpret_cast<PyTypeObject*>(Py_NewRef(cls)));
   set_operators_class(operators);
   Py_RETURN_NONE;

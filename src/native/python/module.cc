@@ -9,8 +9,9 @@ PyModuleDef definition = {
     nullptr, nullptr,
 };
 
+using evertrace::Ref;
+
 bool is_main_thread() {
-  using evertrace::Ref;
   const Ref threading(PyImport_ImportModule("threading"));
   const Ref main(threading ? PyObject_CallMethod(threading.get(), "main_thread", nullptr) : nullptr);
   const Ref ident(main ? PyObject_GetAttrString(main.get(), "ident") : nullptr);
@@ -20,11 +21,21 @@ bool is_main_thread() {
   return is_main;
 }
 
-// A pending call, which the main thread makes between two instructions of Python.
-int raise_again(void* error) {
-  const evertrace::Ref owned(static_cast<PyObject*>(error));
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(owned.get())), owned.get());
+// A pending call, which the main thread makes between two instructions of Python. It raises an error
+// that went no further; one that did has a longer traceback.
+int raise_again(void* kept) {
+  const Ref pair(static_cast<PyObject*>(kept));
+  PyObject* error = PyTuple_GET_ITEM(pair.get(), 0);
+  const Ref traceback(PyException_GetTraceback(error));
+  if (traceback && traceback.get() != PyTuple_GET_ITEM(pair.get(), 1)) return 0;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
   return -1;
+}
+
+void raise_later(PyObject* error) {
+  const Ref traceback(PyException_GetTraceback(error));
+  Ref pair(PyTuple_Pack(2, error, traceback ? traceback.get() : Py_None));
+  if (pair && Py_AddPendingCall(raise_again, pair.get()) == 0) pair.release();
 }
 
 }  // namespace
@@ -32,13 +43,20 @@ int raise_again(void* error) {
 void evertrace::forget_error() {
   if (PyErr_Occurred() == nullptr) return;
   if (PyErr_ExceptionMatches(PyExc_Exception)) return PyErr_Clear();
-  Ref error = take_error();
+  const Ref error = take_error();
   if (is_main_thread()) {
-    if (Py_AddPendingCall(raise_again, error.get()) == 0) error.release();
+    raise_later(error.get());
   } else {  // another thread's: somebody has called `PyThreadState_SetAsyncExc`
     PyThreadState_SetAsyncExc(PyThread_get_thread_ident(),
                               reinterpret_cast<PyObject*>(Py_TYPE(error.get())));
   }
+}
+
+void evertrace::keep_interrupt() {
+  if (PyErr_Occurred() == nullptr || PyErr_ExceptionMatches(PyExc_Exception)) return;
+  const Ref error = take_error();
+  if (is_main_thread()) raise_later(error.get());
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
 }
 
 PyMODINIT_FUNC PyInit__native() {

@@ -114,6 +114,10 @@ inline Ref take_error() {
 // Python code ran, is not forgotten: it is raised again where Python goes on.
 void forget_error();
 
+// Leaves the error set, where who has called is known to forget errors: one that is no `Exception`
+// is raised again where Python goes on, unless it was not forgotten.
+void keep_interrupt();
+
 // Each part puts its functions and types into the module; -1 with a Python error set.
 int add_array(PyObject* module);
 int add_at(PyObject* module);

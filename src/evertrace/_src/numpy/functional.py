@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import errors, native
+from evertrace._src import dims, errors, native
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.numpy import creation, elementary, ufuncs
-from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_shape
+from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, rows_of, static_shape
+from evertrace._src.numpy.indexing import take_along_axis
 from evertrace._src.numpy.nonzeros import known_values
 from evertrace._src.numpy.promotion import (
     broadcast_to,
@@ -245,9 +246,13 @@ def choose(
     """
     no_out("choose", out)
     index = operand("choose", a)
-    arrays = promote_dtypes("choose", *choices)
-    index, *arrays = broadcast_arrays(index, *arrays)
-    count = len(arrays)
+    arrays: list[Array] = []
+    if (rows := rows_of("choose", choices)) is not None:
+        count = rows.aval.shape[0]
+    else:
+        arrays = promote_dtypes("choose", *choices)
+        index, *arrays = broadcast_arrays(index, *arrays)
+        count = len(arrays)
     if mode == "raise":
         host = known_values(
             "choose", index, "whether an index is out of bounds depends", 'pass `mode="clip"`'
@@ -270,6 +275,11 @@ def choose(
             fix='use "raise", "wrap" or "clip".',
             anchor="choice",
         )
+    if rows is not None:
+        shape = dims.broadcast_shapes(index.aval.shape, rows.aval.shape[1:])
+        padding = range(1, 1 + len(shape) - rows.aval.ndim + 1)
+        rows = broadcast_to(expand_dims(rows, tuple(padding)), (count, *shape))
+        return squeeze(take_along_axis(rows, broadcast_to(index, shape)[None], 0), (0,))
     return select_n_p.bind(index.astype(np.int32), *arrays)
 
 

@@ -13,7 +13,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy import indexing, ufuncs
-from evertrace._src.numpy.arguments import integer, operand, static_int, static_shape
+from evertrace._src.numpy.arguments import integer, operand, rows_of, static_int, static_shape
 from evertrace._src.numpy.creation import arange, asarray, eye, user_dtype, zeros
 from evertrace._src.numpy.nonzeros import nonzero
 from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes
@@ -503,7 +503,8 @@ def ravel_multi_index(
       Array([2, 4], dtype=int32)
     """
     sizes = static_shape("ravel_multi_index", dims)
-    columns = [operand("ravel_multi_index", i) for i in multi_index]
+    rows = rows_of("ravel_multi_index", multi_index)
+    columns = multi_index if rows is None else rows
     modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)
     if len(columns) != len(sizes) or len(modes) != len(sizes):
         raise errors.user_error(
@@ -513,6 +514,7 @@ def ravel_multi_index(
             fix="give one per dimension.",
             anchor="index",
         )
+    columns = [operand("ravel_multi_index", i) for i in columns]
     columns = [_bounded(i, n, m) for i, n, m in zip(columns, sizes, modes, strict=True)]
     strides = np.cumprod([1, *sizes[::-1]])[:-1][::-1] if order == "C" else np.cumprod([1, *sizes])
     out = asarray(0, np.int32 if not columns else columns[0].aval.dtype)

@@ -21,6 +21,7 @@ from evertrace._src.numpy.arguments import (
     canonical_axis,
     no_out,
     operand,
+    rows_of,
     static_int,
     traced_argument,
 )
@@ -62,7 +63,9 @@ def concatenate(
       Array([[1., 0., 0.],
              [1., 0., 0.]], dtype=float32)
     """
-    if (x := _rows("concatenate", arrays, dtype)) is not None and x.aval.ndim > 1:
+    if (x := _rows("concatenate", arrays, dtype)) is not None:
+        if x.aval.ndim == 1:
+            raise _no_axis_error()
         if axis is None:
             return ravel(x)
         axis = canonical_axis("concatenate", axis, x.aval.ndim - 1)
@@ -75,12 +78,7 @@ def concatenate(
     if len({x.aval.ndim for x in arrays}) > 1:
         raise _rank_error("concatenate", arrays)
     if arrays[0].aval.ndim == 0:
-        raise errors.user_error(
-            errors.ShapeError,
-            "concatenate: arrays of rank 0 have no axis to be joined along.",
-            fix="use `stack`, which makes one.",
-            anchor="shape",
-        )
+        raise _no_axis_error()
     axis = canonical_axis("concatenate", axis, arrays[0].aval.ndim)
     if len(arrays) == 1:
         return arrays[0]
@@ -116,15 +114,20 @@ def _operands(name, arrays, dtype):
 
 
 def _rows(name, arrays, dtype):
-    """Return an array that stands for the sequence of its rows, in `dtype`; None for sequences.
+    """Return an array that stands for the sequence of its rows, in `dtype`; None for sequences."""
+    x = rows_of(name, arrays)
+    if x is None or dtype is None:
+        return x
+    return convert(x, dtypes.check_user_dtype_supported(dtype, name))
 
-    To join its rows is to move its first axis: a million of them are no million arrays.
-    """
-    is_array = isinstance(arrays, np.ndarray) or hasattr(arrays, "aval")
-    if not is_array or np.ndim(arrays) == 0 or arrays.shape[0] == 0:
-        return None
-    x = operand(name, arrays)
-    return x if dtype is None else convert(x, dtypes.check_user_dtype_supported(dtype, name))
+
+def _no_axis_error():
+    return errors.user_error(
+        errors.ShapeError,
+        "concatenate: arrays of rank 0 have no axis to be joined along.",
+        fix="use `stack`, which makes one.",
+        anchor="shape",
+    )
 
 
 def _rank_error(name, arrays):

@@ -18,6 +18,7 @@ from evertrace._src.numpy.arguments import (
     distinct_axes,
     listed_axes,
     operand,
+    rows_of,
     static_int,
 )
 from evertrace._src.numpy.decompositions import inv
@@ -305,6 +306,9 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
       >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones(4)])
       Array([12., 12.], dtype=float32)
     """
+    rows = rows_of("multi_dot", arrays)
+    if rows is not None and rows.aval.ndim < 3 and rows.aval.shape[0] > 2:
+        arrays = [*rows[:3]]  # vectors all, an error
     arrays = promote_dtypes("multi_dot", *[operand("multi_dot", x) for x in arrays])
     ranks = [x.aval.ndim for x in arrays]
     if len(arrays) < 2 or any(r != 2 for r in ranks[1:-1]) or {ranks[0], ranks[-1]} - {1, 2}:

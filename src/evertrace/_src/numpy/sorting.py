@@ -10,7 +10,9 @@ import numpy as np
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike, DTypeLike
-from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
+from evertrace._src.lax.loops import scan
+from evertrace._src.numpy.arguments import canonical_axis, operand, rows_of, static_int
+from evertrace._src.numpy.indexing import take_along_axis
 from evertrace._src.numpy.shape import flip, ravel
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
@@ -107,6 +109,23 @@ def _prepare(name, a, axis, kind, order):
     return x, canonical_axis(name, axis, x.aval.ndim)
 
 
+_MOST_KEYS = 64
+"""How many keys are operands of one sort; by more is sorted one after the other."""
+
+
+def _by_many_keys(keys, axis):
+    shape = keys.aval.shape[1:]
+    axis = canonical_axis("lexsort", axis, len(shape))
+    places = iota(dtypes.default_dtype(int), shape, axis)
+
+    def step(order, key):
+        key = take_along_axis(key, order, axis)
+        _, order = sort_p.bind(key, order, dimension=axis, is_stable=True, num_keys=1)
+        return order, None
+
+    return scan(step, places, keys)[0]
+
+
 def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> Array:
     """Return the indices that sort by several keys, of which the last decides first.
 
@@ -122,6 +141,9 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
       >>> jnp.lexsort((first, last))
       Array([2, 0, 1], dtype=int32)
     """
+    rows = rows_of("lexsort", keys)
+    if rows is not None and rows.aval.ndim > 1 and rows.aval.shape[0] > _MOST_KEYS:
+        return _by_many_keys(rows, axis)
     keys = [operand("lexsort", key) for key in keys]
     if not keys:
         raise errors.user_error(

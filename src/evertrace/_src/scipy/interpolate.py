@@ -78,7 +78,7 @@ class RegularGridInterpolator:
             method=_known(method),
             bounds_error=bounds_error,
             fill_value=fill_value,
-            grid=tuple([asarray(p) for p in points]),
+            grid=tuple([asarray(p) for p in itertools.islice(points, values.ndim + 1)]),
             values=values,
         )
         sizes = tuple([p.shape for p in self.grid])
