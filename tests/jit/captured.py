@@ -2,10 +2,10 @@
 
 import numpy as np
 
-import evertrace as ev
 import evertrace.numpy as enp
 from evertrace._src.arrays.interop import as_operand, aval_of
 from evertrace._src.core.jaxpr import eval_jaxpr
+from evertrace._src.core.operators import Operators
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.transforms.staging import stage_open
 
@@ -41,7 +41,7 @@ class Recorder:
             self.original, self.aval, as_input, demand_bytes, lambda what: None
         )
         out = fun(host, *rest)
-        outs = [as_operand(out)] if isinstance(out, ev.Array) else []
+        outs = [as_operand(out)] if isinstance(out, Operators) else []
         self.plain = out
         return [*outs, as_operand(host.__jax_array__())]
 

@@ -19,6 +19,7 @@ from evertrace._src.core.formats import Format, row_major
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.operators import Operators
 from evertrace._src.core.placement import SingleDeviceSharding, shared
+from evertrace._src.core.tracer import Tracer
 from evertrace._src.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -33,10 +34,16 @@ _INNER = ("as_literal", "buffer", "host")
 
 
 class _ArrayType(type):
-    """Makes ``isinstance(x, Array)`` true of tracers too: they are arrays to the user's code."""
+    """Makes tracers instances of `Array` too, also to `singledispatch`: to users they are arrays.
+
+    What stands for a NumPy array says that it is one of NumPy's, and is none of ours.
+    """
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, Operators)
+        return isinstance(x, Operators) and issubclass(x.__class__, Operators)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, Tracer) or super().__subclasscheck__(kind)
 
 
 class Array(Fields, Members, metaclass=_ArrayType):

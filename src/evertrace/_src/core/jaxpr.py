@@ -57,6 +57,9 @@ class Var(Tracer):
         return super().__repr__()
 
 
+Var.__name__ = "Array"  # as Python's own errors call it: unsupported operand type(s) for +: ...
+
+
 @door
 class Literal:
     """A scalar constant that stands in an equation as an operand.

@@ -5,6 +5,7 @@ mentions their name.
 """
 
 import abc
+import enum
 import functools
 import sys
 import types
@@ -121,6 +122,9 @@ class Classes:
             self.lifter.spaces.add(look_over, _LOOKING, nowhere())
             for name in sorted((_read_by_packages(c) - DESCRIPTIVE) & entered.entry.keys()):
                 self._claim_entry(entered, name)
+            if isinstance(c, enum.EnumMeta):  # whose own code finds the members: `for mode in Mode`
+                for name in c._member_map_:
+                    self._claim_entry(entered, name)
         self.reach(cls)
 
     def _lift_entry(self, owner, name, raw, uses):

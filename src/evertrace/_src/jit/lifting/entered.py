@@ -99,8 +99,20 @@ def _name_of_item(self, key):
 
 
 def slot_descriptors(cls):
-    """Return the member descriptors of a class's slots by name, outer classes winning."""
+    """Return the member descriptors of a class's slots by name, outer classes winning.
+
+    What a class has been given in place of one, a property, leaves nothing to be read.
+    """
     found = {}
+    for namespace, name in _named_slots(cls):
+        if name not in found and type(namespace.get(name)) is types.MemberDescriptorType:
+            found[name] = namespace[name]
+    return found
+
+
+def _named_slots(cls):
+    """Return the slots of a class: pairs of the namespace that defines one and its name."""
+    found = []
     for c in cls.__mro__[:-1]:
         namespace = type.__getattribute__(c, "__dict__")
         names = namespace.get("__slots__", ())
@@ -109,8 +121,7 @@ def slot_descriptors(cls):
                 continue
             if name.startswith("__") and not name.endswith("__"):
                 name = f"_{c.__name__.lstrip('_')}{name}"
-            if name not in found and name in namespace:
-                found[name] = namespace[name]
+            found.append((namespace, name))
     return found
 
 
@@ -139,7 +150,8 @@ def has_no_hidden_state(cls):
     """Whether instances hold nothing but a dict and slots: no struct of C code but our own."""
     if issubclass(cls, OUR_BASES):
         return True
-    pointers = len(slot_descriptors(cls)) + (cls.__weakrefoffset__ > 0) + (cls.__dictoffset__ > 0)
+    names = {name for _, name in _named_slots(cls)}  # of two of one name, the inner one is hidden
+    pointers = len(names) + (cls.__weakrefoffset__ > 0) + (cls.__dictoffset__ > 0)
     return cls.__basicsize__ <= object.__basicsize__ + 8 * pointers
 
 

@@ -8,6 +8,8 @@ import threading
 import types
 from typing import Any
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.jaxpr import Var
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.host import is_host
@@ -66,6 +68,8 @@ class _TypeOfTypes(type):
         kind = type(*args, **kwargs)
         if is_host(args[0]) or kind in (HostArray, LateText):
             return args[0].__class__
+        if kind is Var and not args[0]._trace.closed:
+            return Array
         if kind is type:
             return cls
         if state.recorder is not None:  # the class is a value now
