@@ -59,14 +59,17 @@ def compiled():
 # ------------------------------------------------------------------------ what it computes
 
 NOT_PADDED = {
-    "add_at", "argmax", "argmax_rows", "argsort", "array_split", "block", "checkpoint",
+    "add_at", "argmax", "argmax_rows", "argsort", "array_split", "associative_scan",
+    "associative_scan_back", "associative_scan_of_pairs", "block", "checkpoint", "choice",
     "cholesky_batch", "concatenate", "concatenate_ones", "cond", "conv", "conv_along",
-    "cross_entropy", "cumprod", "cumsum", "dropout", "dynamic_slice", "fft", "fft_along",
-    "first", "flip", "fori", "gather", "grad_columns", "hstack", "last", "linspace", "map",
-    "median_columns", "normal", "one_hot", "pad", "ravel", "reduce_window", "repeat",
-    "reshape_flat", "reshape_known", "reshape_pairs", "reverse", "roll", "scan", "segment_sum",
-    "set", "slice_step", "slice_tail", "solve_along", "sort", "stack", "take", "take_along",
-    "tile", "top_k_columns", "uniform", "unstack", "while",
+    "cross_entropy", "cumprod", "cumsum", "digitize", "dropout", "dynamic_slice", "fft",
+    "fft_along", "first", "flip", "fori", "gather", "grad_columns", "hstack", "interp", "last",
+    "linspace", "map", "median_columns", "normal", "one_hot", "pad", "permutation",
+    "permutation_each", "permutation_of_numbers", "ravel", "reduce_window", "repeat",
+    "reshape_flat", "reshape_known", "reshape_pairs", "reverse", "roll", "scan", "searchsorted",
+    "searchsorted_right", "searchsorted_rows", "segment_sum", "set", "slice_step", "slice_tail",
+    "solve_along", "sort", "stack", "take", "take_along", "tile", "top_k_columns", "uniform",
+    "unstack", "while",
 }  # fmt: skip
 """Functions that do more along the open axis than is known to be right there."""
 
