@@ -90,7 +90,7 @@ def record(call, name, constants=refused.NONE, leave=None):
 
 def _record_until_it_is_right(call, name, constants, leave, waiting):
     """Trace a call as often as it needs to be, while interrupts wait; see `record`."""
-    eager, first = set(), None
+    eager, first, caught = set(), None, refused.Caught(constants)
     while True:
         recorder = Recorder(Stage(name=f"jit({name})"), f"jit({name})")
         recorder.prologue.defers_texts = refused.TEXTS not in constants
@@ -98,14 +98,22 @@ def _record_until_it_is_right(call, name, constants, leave, waiting):
         try:
             with interrupts.uncollected():  # what a finalizer writes is not the function's
                 # In a copy of the context: a variable without a value cannot be restored to that.
-                return contextvars.copy_context().run(
+                recorded = contextvars.copy_context().run(
                     _record, call, name, leave, recorder, lifter, leaving, waiting
                 )
+            more = caught.next(constants, recorder)
+            if more is None:
+                return recorded
+            constants = more
         except PastTheHook as missed:
             if missed.cls in eager:
                 raise AssertionError(f"{missed.cls} is read past its hook") from None
             eager.add(missed.cls)
         except Exception as error:
+            more = caught.next(constants, recorder)
+            if more is not None:
+                constants = more
+                continue
             if not refused.is_refusal(error):
                 leaving.close(call.roots)
                 raise
@@ -117,6 +125,7 @@ def _record_until_it_is_right(call, name, constants, leave, waiting):
                 is_ours = isinstance(first, errors.EvertraceError)
                 raise (first if is_ours else worded(error)) from None
             constants, first = refused.wider(constants, error, recorder), first or error
+            caught.base = constants
         except BaseException:
             leaving.close(call.roots)
             raise
@@ -168,7 +177,7 @@ def _record(call, name, leave, recorder, lifter, leaving, waiting):
             awaited = type(result) is types.CoroutineType  # asks nothing of the result
             if awaited:
                 result = _finish(result, recorder.name)
-            result = result if leave is None else leave(result)
+            result = _left(result, leave, recorder)
         with activate(None), _nested(f"{recorder.name}: the result, or what is left behind,"):
             recorder.effects.members.settle()
             cook = Cook(recorder)
@@ -211,6 +220,13 @@ def _record(call, name, leave, recorder, lifter, leaving, waiting):
         time.perf_counter() - start,
         hostsizes.kept(recorder.prologue),
     )
+
+
+def _left(result, leave, recorder):
+    """Return the result as `leave` lays it out, unless the function has caught a refusal."""
+    if recorder.refusal is not None:
+        raise recorder.refusal
+    return result if leave is None else leave(result)
 
 
 def _finish(coroutine, name):

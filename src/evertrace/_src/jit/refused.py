@@ -1,20 +1,25 @@
 """Numbers and texts that code of others has refused to take in the form of stand-ins.
 
-Code in C wants exact numbers, and raises a TypeError for what stands for one; a package's code that
-asks ``type(n) is int`` raises what it likes. Which one it was, it does not say; but the call's
-place in the user's code is known, and what it names there. Those numbers are constants in the trace
-that follows, and all others are not. Where it is a text of numbers, the trace that follows makes
-all texts at once.
+Code in C wants exact numbers, and raises a TypeError for what stands for one, or a ValueError where
+it was in something else; a package's code that asks ``type(n) is int`` raises what it likes. Which
+one it was, it does not say; but the call's place in the user's code is known, and what it names
+there. Those numbers are constants in the trace that follows, and all others are not. Where it is a
+text of numbers, the trace that follows makes all texts at once.
 """
 
 import dis
 import re
 from collections.abc import Container
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from evertrace._src import errors
+from evertrace._src.core.tracer import state
+from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.code import is_library_code, is_package_file
 from evertrace._src.jit.lifting.host import Host, is_host
+from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostprogram import OP
+from evertrace._src.jit.lifting.hosttext import HostText
 
 
 class _All:
@@ -35,7 +40,88 @@ def is_refusal(error):
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next
     by_package = tb is not None and is_package_file(tb.tb_frame.f_code.co_filename)
-    return isinstance(error, TypeError) or by_package
+    is_of_c = tb is not None and not _raises(tb)
+    is_shown = isinstance(error, AttributeError) and bool(_SHOWN.search(str(error)))
+    is_refused = isinstance(error, TypeError) or (isinstance(error, ValueError) and is_of_c)
+    return is_refused or by_package or (is_of_c and is_shown)
+
+
+_SHOWN = re.compile(rf"'({Host.__name__}|{HostText.__name__}|{HostArray.__name__})'")
+"""Where Python names a stand-in's type."""
+
+
+def _raises(tb):
+    """Whether Python code has raised an error itself."""
+    return dis.opname[tb.tb_frame.f_code.co_code[tb.tb_lasti]] == "RAISE_VARARGS"
+
+
+def _caught(error):
+    """Note an error that code which is traced may catch, if it may be about a stand-in."""
+    recorder: Any = state.recorder
+    if recorder is None:
+        return
+    if isinstance(error, errors.ImpurityError | errors.OpaqueStateError):
+        recorder.refusal = recorder.refusal or error  # the plain function would not have met it
+    if isinstance(error, errors.EvertraceError) or not is_refusal(error):
+        return
+    frame, lasti = _place(error.__traceback__)
+    if dis.opname[frame.f_code.co_code[lasti]] != "RAISE_VARARGS":  # not the function's own
+        text = re.sub(r"0x[0-9a-fA-F]+", "", str(error))
+        place = frame.f_code.co_filename, frame.f_code.co_firstlineno, lasti
+        recorder.caught[(*place, type(error), text)] = _refused(error, recorder)
+
+
+asking.caught = _caught
+
+
+class Caught:
+    """The errors that the traces of one call catch, which may be about stand-ins for numbers.
+
+    The next trace has the numbers that such an error may be about as constants. Where it is raised
+    again, word for word, it is not about them, and the trace after that has them as before.
+
+    Args:
+      constants: the names of the numbers that are constants in the first trace.
+    """
+
+    def __init__(self, constants):
+        self.base = constants  # whatever is caught
+        self._tried = {}  # error -> the names of its numbers
+        self._as_in_python = set()  # errors that are the same without stand-ins
+
+    def next(self, constants, recorder):
+        """Return the names of the numbers that are constants in the next trace; None without one.
+
+        Args:
+          constants: those that were constants in the trace that has ended.
+          recorder: its recorder.
+        """
+        found = {k: n for k, n in recorder.caught.items() if k not in self._as_in_python}
+        if self.base is ALL:
+            return None
+        again = found.keys() & self._tried.keys()
+        if again:
+            self._as_in_python |= again
+            about = [n for k, n in self._tried.items() if k not in self._as_in_python]
+            return _union(self.base, *about)
+        has_stand_ins = recorder.prologue.leaves or recorder.prologue.late_names
+        if not found or constants is ALL or not has_stand_ins:
+            return None
+        more = ALL if len(self._tried) > _MOST_TRIED else _union(constants, *found.values())
+        more = ALL if more == constants else more
+        self._tried |= dict.fromkeys(found, more)
+        return more
+
+
+_MOST_TRIED = 16
+
+
+def _union(*names):
+    """Return all of some names."""
+    if any(x is ALL for x in names):
+        return ALL
+    found = frozenset().union(*names)
+    return found | {TEXTS} if found else found
 
 
 def wider(constants, error, recorder):
@@ -71,8 +157,14 @@ def _refused(error, recorder):
     return frozenset(
         node.name
         for slot, node in recorder.inputs.leaves
-        if slot in slots or not names.isdisjoint(re.findall(r"\w+", node.name)[-1:])
+        if slot in slots or not names.isdisjoint(_steps(node.name))
     )
+
+
+def _steps(path):
+    """Return the names on a path, but for that of the object at its beginning."""
+    words = re.findall(r"\w+", path)
+    return words[1:] or words
 
 
 def _place(tb):

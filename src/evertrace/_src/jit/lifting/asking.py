@@ -32,6 +32,8 @@ from evertrace._src.jit.lifting.rewriting import Constants, Writer, encoded, ins
 _OP = dis.opmap
 _IS, _CONST = _OP["IS_OP"], _OP["LOAD_CONST"]
 _NULL = _OP["PUSH_NULL"]
+_HANDLER = _OP["PUSH_EXC_INFO"]  # the first of a handler of errors, of the user's or of a `with`
+_POP = bytes((_OP["POP_TOP"], 0))
 _GLOBAL = _OP["LOAD_GLOBAL"]  # with an odd argument, it makes room for a call as well
 _SINGLETONS = (None, True, False, Ellipsis, NotImplemented)
 
@@ -92,6 +94,9 @@ items: Any = None
 
 truth: Any = None
 """What computes what a condition asks of a value; `lengths` sets it."""
+
+caught: Any = None
+"""What is told of each error that a handler gets; `refused` sets it."""
 
 kept_if: Any = None
 """What computes what ``and`` and ``or`` ask of their first value; `lengths` sets it."""
@@ -154,6 +159,7 @@ def asks(code, globals: Any = types.MappingProxyType({})):
     return (
         bool(_questions(instructions, code.co_consts))
         or bool(_conditions(instructions))
+        or any(x.op == _HANDLER for x in instructions)
         or any(_made(instructions, i) for i in range(len(instructions)))
         or any(_method_of(instructions, i, code) for i in range(len(instructions)))
         or any(_is_callee(instructions, i) for i in range(len(instructions)))
@@ -200,6 +206,8 @@ def asking(code, globals: Any = types.MappingProxyType({})):
             name, is_method = function or method or ("", False)
             get = functools.partial(_function_named, name) if function else methods[name]
             bodies[i] = body(1, get) + _AS_METHOD * is_method
+        if writer.instructions[i].op == _HANDLER:
+            bodies[i] = writer.bytes_of(i) + encoded("COPY", 1) + body(1, caught) + _POP
         if _is_callee(writer.instructions, i):
             bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + body(1, to_be_called)
     for i in _questions(writer.instructions, code.co_consts):
@@ -216,7 +224,7 @@ def asking(code, globals: Any = types.MappingProxyType({})):
         co_consts=(*constants.items, asker),
         co_exceptiontable=code.co_exceptiontable + bytes(writer.handlers),
         co_linetable=code.co_linetable + bytes(writer.lines),
-        co_stacksize=code.co_stacksize + 1,
+        co_stacksize=code.co_stacksize + 2,
     )
 
 

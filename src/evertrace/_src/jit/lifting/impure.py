@@ -245,6 +245,8 @@ def _rows():
         Row("warnings", "", "warnings.", "filterwarnings simplefilter", calls.filters_set),
         Row("warnings", "", "warnings.", "resetwarnings", calls.filters_set),
         Row("operator", "", "operator.", "is_ is_not", calls.identity),
+        Row("json", "", "json.", "dump dumps", calls.encode_numbers),
+        Row("json", "JSONEncoder", "JSONEncoder.", "encode iterencode", calls.encode_numbers_by),
         *_rows_of_settings(),
         *_rows_of_registries(),
     )

@@ -7,6 +7,7 @@ it refuses the call. Which function has which handler, and how calls are seen, i
 
 from __future__ import annotations
 
+import copy
 import functools
 import io
 import operator
@@ -25,7 +26,14 @@ import numpy as np
 from evertrace._src import config, errors, source, support, tree
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.hooks import StandIn
-from evertrace._src.jit.lifting.host import SCALARS, Host, Late, is_plain, late_error
+from evertrace._src.jit.lifting.host import (
+    SCALARS,
+    Host,
+    Late,
+    is_host,
+    is_plain,
+    late_error,
+)
 from evertrace._src.jit.lifting.numpykind import is_host_array, replaced
 from evertrace._src.jit.lifting.questions import same
 from evertrace._src.lazy import LazyModule
@@ -325,6 +333,38 @@ class Draws:
         """Put the generator back if draws will be redone, or if the trace failed."""
         if self.redone or (failed and self.known != self.entry):
             self.generator.write(self.entry)
+
+
+# ------------------------------------------------------------------------ exact numbers
+
+
+def encode_numbers(call):
+    """Handle `json.dumps`, which would ask the user's `default` for what stands for a number."""
+    base = call.kwargs.get("cls") or sys.modules["json"].JSONEncoder
+
+    class Encoder(base):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.default = _without_hosts(self.default)
+
+    return call.real(*call.args, **call.kwargs | {"cls": Encoder})
+
+
+def encode_numbers_by(call):
+    """Handle the methods of `json.JSONEncoder` that do the same."""
+    encoder, *args = call.args
+    encoder = copy.copy(encoder)
+    encoder.default = _without_hosts(encoder.default)
+    return call.real(encoder, *args, **call.kwargs)
+
+
+def _without_hosts(default):
+    def checked(x):
+        if is_host(x):  # as code in C refuses it: the trace that follows has the number
+            raise TypeError(f"{type(x).__name__} is no number to json")
+        return default(x)
+
+    return checked
 
 
 # ------------------------------------------------------------------------ effects

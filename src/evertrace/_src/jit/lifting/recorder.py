@@ -76,6 +76,9 @@ class Recorder:
       rules: whether the program holds custom rules of the user's.
       said: whether code in C has made a text of what is traced, as of a list that holds it.
       lifter: the trace's `Lifter`.
+      caught: errors of others' code that the function has caught -> the names of numbers that
+        they may be about, see `refused`.
+      refusal: of this trace's, which the function has caught; None without one.
       moved: id of an array that arguments hold -> it, laid out as `in_shardings` say.
     """
 
@@ -90,6 +93,7 @@ class Recorder:
         self.questions = Questions(self.graph, self.identity, self.inputs)
         self.prologue = self.inputs.prologue
         self.callbacks, self.rules, self.said = Callbacks(self), False, False
+        self.caught, self.refusal = {}, None
         hostnumpy.provide(self)
 
     # ------------------------------------------------------------ what the program itself holds

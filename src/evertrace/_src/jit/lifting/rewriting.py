@@ -82,9 +82,9 @@ class Writer:
     def __init__(self, code):
         self.raw = bytearray(code.co_code)
         self.instructions = instructions_of(self.raw)
-        self.targets = frozenset(dis.findlabels(code.co_code))
-        self.handlers, self.lines, self.moved = bytearray(), bytearray(), {}
         self.ranges = list(_ranges(code.co_exceptiontable))
+        self.targets = frozenset([*dis.findlabels(code.co_code), *[2 * x[2] for x in self.ranges]])
+        self.handlers, self.lines, self.moved = bytearray(), bytearray(), {}
         self.positions = [p[0] for p in code.co_positions()]
         known = [line for *_, line in code.co_lines() if line is not None]
         self.line = known[-1] if known else code.co_firstlineno

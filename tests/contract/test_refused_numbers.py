@@ -1,0 +1,159 @@
+"""Code in C that takes Python's own numbers only: its errors are not the function's."""
+
+import contextlib
+import decimal
+import json
+import marshal
+import os
+import pickle
+from datetime import timedelta
+
+import pytest
+
+import evertrace as ev
+from evertrace.errors import ImpurityError, OpaqueStateError
+from tests.contract.compare import Record, X, case
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.mark.parametrize(
+    "of", [lambda n: marshal.dumps([n]), lambda n: decimal.Decimal((0, (n, 1), -n))]
+)
+def test_code_in_c_that_finds_no_number_in_something_has_the_number(of):
+    @case()
+    def program(jit):
+        s = Record(n=1, made=None)
+
+        def f(x):
+            s.n += 1
+            s.made = of(s.n)
+            return x * s.n
+
+        f = jit(f)
+        yield f(X), s
+        yield f(X), s
+
+    program()
+
+
+class Encoder(json.JSONEncoder):
+    """Encodes anything."""
+
+    def default(self, o):
+        return f"an {type(o).__name__}"
+
+
+REFUSING = {
+    "json.dumps": lambda s: json.dumps({"n": s.n, "v": [s.v]}),
+    "json.dumps, what else there is as text": lambda s: json.dumps({"n": s.n}, default=str),
+    "json.dumps, an encoder": lambda s: json.dumps([s.n, {1}], cls=Encoder),
+    "an encoder that is kept": lambda s: "".join(Encoder().iterencode([s.n, {1}])),
+    "an attribute of a number": lambda s: setattr(s.n, "seen", 1),
+    "timedelta": lambda s: timedelta(seconds=s.v),
+    "Decimal": lambda s: decimal.Decimal(s.v),
+    "Decimal of a tuple": lambda s: decimal.Decimal((0, (s.n,), -1)),
+    "marshal": lambda s: marshal.dumps((s.n, s.v)),
+    "pickle": lambda s: pickle.dumps([s.n, s.v]),
+    "what no number is": lambda s: memoryview(s.n),
+    "a call of a number": lambda s: s.n(),
+    "a sum with a text": lambda s: s.n + "a",
+    "an item of a number": lambda s: s.n[0],
+    "an error of the function's own": lambda s: own_error(s.n),
+}
+
+
+def own_error(n):
+    raise TypeError(f"no {n}")
+
+
+def by_except(s, call):
+    try:
+        s.made = call(s)
+    except Exception as error:
+        s.made = error
+
+
+def by_any_except(s, call):
+    s.made = "an error"
+    try:
+        s.made = call(s)
+    except:  # noqa: E722
+        s.given = 1
+
+
+def by_a_with(s, call):
+    s.made = "an error"
+    with contextlib.suppress(TypeError, AttributeError):
+        s.made = call(s)
+
+
+def by_a_return(s, call):
+    def made():
+        try:
+            s.made = call(s)
+        finally:
+            return 3  # noqa: B012
+
+    s.given = made()
+
+
+@pytest.mark.parametrize("how", [by_except, by_any_except, by_a_with, by_a_return])
+@pytest.mark.parametrize("what", REFUSING)
+def test_error_of_code_that_takes_no_stand_in_is_caught_if_python_catches_it(what, how):
+    @case(at_most=2)
+    def program(jit):
+        s = Record(n=1, v=0.5, made=None, given=None)
+
+        def f(x):
+            s.n, s.v = s.n + 1, s.v * 2
+            how(s, REFUSING[what])
+            return x * s.n
+
+        f = jit(f)
+        yield f(X), s
+        yield f(X), s
+
+    program()
+
+
+@pytest.mark.parametrize("how", [by_except, by_any_except, by_a_return])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: os.listdir("."), "os.listdir: a compiled call would not do this again"),
+        (lambda s: next(s.batches), "s.batches is a list_iterator|batches"),
+    ],
+)
+def test_refusal_that_the_function_catches_is_raised_at_its_end(call, message, how):
+    s = Record(n=1, made=None, given=None, batches=iter([1.0, 2.0]))
+
+    def f(x):
+        s.n += 1
+        how(s, call)
+        return x * s.n
+
+    with pytest.raises((ImpurityError, OpaqueStateError), match=message):
+        ev.jit(f)(X)
+    assert (s.n, s.made, s.given) == (1, None, None)
+
+
+@case(traces=1)
+def test_error_that_is_caught_and_about_no_number_makes_no_number_a_constant(jit):
+    s = Record(n=1, seen=None)
+
+    def f(x):
+        s.n += 1
+        try:
+            s.n += len(object())
+        except TypeError:
+            s.seen = {}
+        try:
+            own_error(s.n)
+        except TypeError:
+            s.n += 10
+        return x * s.n
+
+    f = jit(f)
+    for _ in range(3):
+        yield f(X), s
