@@ -432,3 +432,38 @@ def test_iterators_over_what_the_call_changes_stand_where_they_stood(jit):
     for i in range(3):
         s = Record(ws=[X], it=None)
         yield list(step(X * i)), list(s.it)
+
+
+class Tagged(tuple):
+    """A tuple that has attributes."""
+
+
+@case(traces=1)
+def test_attributes_of_a_tuple_are_those_of_each_call(jit):
+    s = Record(n=1, made=None, fixed=None)
+
+    def step(x):
+        s.n += 1
+        s.made, s.fixed, result = Tagged([s.n]), Tagged([1]), Tagged([x])
+        s.made.tag = s.fixed.tag = s.n
+        result.tag = x
+        return result, result.tag
+
+    step = jit(step)
+    for _ in range(3):
+        yield step(X), s, type(s.made) is Tagged, vars(s.made), vars(s.fixed)
+        s.fixed.tag = 0  # is seen by nobody else
+
+
+@case(traces=1)
+def test_tuple_without_attributes_is_each_call_s_own(jit):
+    s = Record(made=None)
+
+    def step(x):
+        s.made = Tagged([1])
+        return x
+
+    step = jit(step)
+    for _ in range(3):
+        yield step(X), vars(s.made)
+        s.made.tag = 0

@@ -99,7 +99,7 @@ class _Flat:
         kind = type(recipe)
         if kind in _LEAVES:
             return (*_LEAVES[kind](recipe), ())
-        if kind is recipes.NewTuple:
+        if kind is recipes.NewTuple and not recipe.namespace:
             cls = None if recipe.kind is tuple else recipe.kind
             return "tuple", 0, cls, self._parts(recipe.items)
         if kind is recipes.NewContainer and recipe.kind is list and not recipe.namespace:

@@ -287,11 +287,12 @@ class Cook:
 
     def _write_tuple(self, value, where, write):
         items = [write(x, f"{where}[{i}]") for i, x in enumerate(tuple.__iter__(value))]
-        if all(type(x) is Constant and type(x.value) is not Array for x in items):
+        are_constant = all(type(x) is Constant and type(x.value) is not Array for x in items)
+        if are_constant and instance_dict(value) is None:
             return Constant(value)
         recipe = self._note(value, NewTuple(type(value)))
         recipe.items = items
-        return recipe
+        return self._with_namespace(recipe, value, where)
 
     def _write_container(self, value, where, write):
         base: Any = next(b for b in _CONTAINER_BASES if isinstance(value, b))

@@ -134,19 +134,29 @@ class New:
 
 
 class NewTuple(New):
-    """A tuple or named tuple."""
+    """A tuple, a named tuple, or an object of another subclass.
 
-    __slots__ = ("items", "kind")
+    Attributes:
+      namespace: the recipes of its attributes, or that of the dict that holds them for others too.
+    """
+
+    __slots__ = ("items", "kind", "namespace")
 
     items: Sequence[Any]
+    namespace: Any
 
     def __init__(self, kind):
-        self.kind, self.items = kind, ()
+        self.kind, self.items, self.namespace = kind, (), None
 
     def fresh(self, kitchen):
         """Make the tuple."""
         items = [x.make(kitchen) for x in self.items]
-        return tuple(items) if self.kind is tuple else tuple.__new__(self.kind, items)
+        if self.kind is tuple:
+            return tuple(items)
+        made = kitchen.made[self] = tuple.__new__(self.kind, items)
+        if self.namespace:
+            _give_namespace(made, self.namespace, kitchen)
+        return made
 
 
 def _give_namespace(made, namespace, kitchen):
