@@ -161,7 +161,8 @@ def test_all_questions_of_a_module_are_asked(name):
             assert not _left(made)
             old, new = list(code.co_positions()), list(made.co_positions())
             assert new[: len(old)] == old
-            assert None not in {line for line, *_ in new[len(old) :]}
+            # Some handlers of errors begin without a line.
+            assert {line for line, *_ in new[len(old) :]} <= {line for line, *_ in old}
             assert len(list(dis.get_instructions(made))) > len(list(dis.get_instructions(code)))
             assert asking.original(made) is code
             found += 1

@@ -296,8 +296,9 @@ def test_a_stand_in_passes_for_the_function():
 
 
 def test_a_bound_stand_in_leads_back_to_the_method():
+    logger = logging.getLogger("a")
     with Patches(FakeRecorder()):
-        now, write = datetime.datetime.now, logging.getLogger("a")._log
+        now, write = datetime.datetime.now, logger._log
         assert real_of(now) is not now
         real_now, real_log = real_of(now), real_of(write)
     assert real_now == datetime.datetime.now

@@ -389,6 +389,16 @@ def _check_entries(value, want):
     return True
 
 
+def _check_table(value, want):
+    kind, entries, free = want
+    if type(value) is not kind:
+        return False
+    if kind is not dict:
+        return len(value) == len(entries) and _check_entries(dict(enumerate(value)), entries)
+    count = len(entries) + len(free.intersection(value))
+    return len(value) == count and _check_entries(value, entries)
+
+
 def _check_lacks(value, want):
     return want.isdisjoint(value)
 
@@ -431,6 +441,7 @@ CHECKS = {
     "scalar_bytes": _check_scalar_bytes, "lacks": _check_lacks,
     "entries": _check_entries, "names": _check_names, "order": _check_order,
     "subclass": _check_subclass, "content": _check_content, "equal": _check_equal,
+    "table": _check_table,
 }  # fmt: skip
 """Whether a value is what the trace saw, by kind."""
 

@@ -241,6 +241,7 @@ def _rows():
         Row("logging", "Logger", "logging.Logger.", _ASKED_LOGGER, calls.demanded),
         Row("logging", "Logger", "logging.Logger.", "setLevel addHandler removeHandler", system),
         Row("logging", "", "logging.", "disable", system),
+        Row("logging", "", "logging.", "getLogger", calls.logger),
         Row("warnings", "", "warnings.", "warn", calls.warn_again),
         Row("warnings", "", "warnings.", "filterwarnings simplefilter", calls.filters_set),
         Row("warnings", "", "warnings.", "resetwarnings", calls.filters_set),

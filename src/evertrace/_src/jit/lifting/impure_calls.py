@@ -613,10 +613,15 @@ def given(setting):
 
 
 def decimal_context():
-    """Return what the results of decimal arithmetic depend on."""
-    now = sys.modules["decimal"].getcontext()
-    traps = tuple(sorted(kind.__name__ for kind, on in now.traps.items() if on))
-    return now.prec, now.rounding, now.Emin, now.Emax, now.capitals, now.clamp, traps
+    """Return what decimal arithmetic, and contexts that are made, depend on."""
+    module: Any = sys.modules["decimal"]
+    others = module.DefaultContext, module.BasicContext, module.ExtendedContext
+    return tuple(map(_of_context, (module.getcontext(), *others)))
+
+
+def _of_context(x):
+    traps = tuple(sorted(kind.__name__ for kind, on in x.traps.items() if on))
+    return x.prec, x.rounding, x.Emin, x.Emax, x.capitals, x.clamp, traps
 
 
 def timezone():
@@ -643,6 +648,13 @@ def numpy_errors():
 def numpy_printing():
     """Return how NumPy writes arrays."""
     return repr(np.get_printoptions())
+
+
+def logger(call):
+    """Handle `logging.getLogger`: of the settings of loggers, those that code mentions count."""
+    found, recorder = call.run(), call.patches.recorder
+    recorder.lifter.unwritten.watch(found, recorder.graph.constant_node(found, repr(found)))
+    return found
 
 
 def environ(call):

@@ -365,7 +365,8 @@ def _lift_module(lifter, value, node):
     lift_identity(lifter, value, node)
     stand_in = module_stand_in(value)
     if stand_in is not None:
-        return lifter.recorder.identity.derived(lifter.unwritten.note_all(stand_in), node)
+        lifter.namespaces.watch_library_module(value, node)
+        return lifter.recorder.identity.derived(lifter.unwritten.note_stand_in(stand_in), node)
     if not is_library_module(value.__name__):
         lifter.namespaces.lift(value, node)
     elif not value.__name__.startswith("evertrace"):
@@ -579,8 +580,7 @@ def _lift_tree(lifter, value, node):
 
 def _lift_logger(lifter, value, node):
     """Lift a logger or a handler of logs, whose settings are not set in the trace."""
-    lifter.unwritten.note_all(value, node.name)
-    lifter.unwritten.settings.append((value, node))
+    lifter.unwritten.watch(value, node)
     return lift_identity(lifter, value, node)
 
 

@@ -6,6 +6,7 @@ module has under the names that code mentions is only compared.
 
 import builtins
 import functools
+import sys
 import types
 
 from evertrace._src.jit.lifting import guards, values
@@ -16,6 +17,7 @@ from evertrace._src.jit.lifting.impure import Intercept, depend_on_settings_of
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, nowhere
 from evertrace._src.jit.lifting.standins import identity_stand_ins, type_stand_in
+from evertrace._src.jit.lifting.unwritten import TABLES
 from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_MODULE, weakly
 
 _BUILTINS = vars(builtins)
@@ -91,7 +93,7 @@ class Namespaces:
             self.watch_library_module(value, node, attributes)
             stand_in = module_stand_in(value)
             if stand_in is not None:
-                names.place_one(name, self.lifter.unwritten.note_all(stand_in))
+                names.place_one(name, self.lifter.unwritten.note_stand_in(stand_in))
             return
         if isinstance(value, type) and attributes:
             self.watch_library_class(value, attributes)
@@ -176,6 +178,7 @@ class Namespaces:
         """
         if isinstance(owner, types.ModuleType):
             if _is_watched(owner.__name__) and is_library_module(owner.__name__):
+                owner = sys.modules.get(owner.__name__, owner)  # not what stands for it
                 node = self.graph.constant_node(owner, owner.__name__)
                 self._watch_entry(owner, node, name)
         elif _is_watched(owner.__module__) and is_library_class(owner):
@@ -226,22 +229,37 @@ class Namespaces:
             return
         if path not in _OF_IMPORTS:
             self.lifter.unwritten.note_contents(value, path)
+        at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
         contents = values.plain_contents(value)
         if contents is not ABSENT:
-            at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
             self.graph.node(at, "plain", name, path, "value", contents)
-        elif callable(value) and not isinstance(value, Intercept):
-            if isinstance(value, type):
-                depend_on_settings_of(value)
-                if _is_watched(value.__module__) and is_library_class(value):
-                    self.watch_library_class(value)
-            found = self._entries.get(id(module))
-            if found is None:
-                at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
-                found = self._entries[id(module)] = self.graph.node(
-                    at, "mapping", "entries", f"{module.__name__}'s functions", "entries", {}
-                )
-            found.want[name] = weakly(value)
+        elif callable(value):
+            self._watch_function(module, at, name, value)
+        else:
+            self._watch_object(at, name, path, value)
+
+    def _watch_object(self, at, name, path, value):
+        """Depend on a container or object of a library module's, found in the dict at a node."""
+        if type(value) in TABLES and path not in _OF_IMPORTS:
+            self.lifter.unwritten.depend_on_table(self.graph, at, name, path, value)
+        elif isinstance(value, values.loaded_types((("logging", "Filterer"),))):
+            self.lifter.unwritten.watch(value, self.graph.node(at, "key", name, path))
+        else:
+            depend_on_settings_of(type(value))
+
+    def _watch_function(self, module, at, name, value):
+        """Depend on which function or class a library module has."""
+        if isinstance(value, type):
+            depend_on_settings_of(value)
+            if _is_watched(value.__module__) and is_library_class(value):
+                self.watch_library_class(value)
+        found = self._entries.get(id(module))
+        if found is None:
+            path = f"{module.__name__}'s functions"
+            found = self._entries[id(module)] = self.graph.node(
+                at, "mapping", "entries", path, "entries", {}
+            )
+        found.want[name] = weakly(value.real if isinstance(value, Intercept) else value)
 
     def depend_on_order(self, names):
         """Depend on all names of a namespace, and on their order."""

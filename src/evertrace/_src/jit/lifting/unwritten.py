@@ -27,6 +27,7 @@ class Unwritten:
         self._noted: dict[tuple[int, str], tuple[Any, str, str, Any]] = {}
         self._spaces: list[tuple[Any, str, dict[str, Any]]] = []
         self._contents: dict[int, tuple[str, Any, Any, Any]] = {}
+        self._tables: dict[str, tuple[Any, Any]] = {}
 
     def note(self, owner, name):
         """Note what a module, class or function has under a name, before the code can set it."""
@@ -40,10 +41,42 @@ class Unwritten:
         self._spaces.append((owner, path or owner.__name__, dict(_space(owner))))
         return owner
 
+    def note_stand_in(self, module):
+        """Note all that is in what stands for a module, and that it is not written to."""
+        self.note_contents(vars(module), f"the names of {module.__name__}")
+        return self.note_all(module)
+
     def note_contents(self, value, path, cache=None):
         """Note what is in a library's list, set or dict; a cache of it is emptied with it."""
-        if type(value) in (list, set, dict) and id(value) not in self._contents:
+        if type(value) in TABLES and id(value) not in self._contents:
             self._contents[id(value)] = path, value, _without_ours(value), cache
+
+    def watch(self, owner, node):
+        """Depend on the settings of an object of a library's, such as a logger, found at a node."""
+        if not any(owner is known for known, _ in self.settings):
+            self.note_all(owner, node.name)
+            self.settings.append((owner, node))
+
+    def depend_on_table(self, graph, at, name, path, value):
+        """Depend on what is in a list, set or dict of a library's, by identity.
+
+        What a trace adds to a dict itself, as an import does, is of no account.
+
+        Args:
+          graph: of the trace.
+          at: node of the dict that has the container.
+          name: its name there.
+          path: its name for people.
+          value: the container.
+        """
+        if path not in self._tables:
+            node = graph.add(at, "key", name, path)
+            contents = _without_ours(value)
+            entries: Any = contents if type(value) is dict else dict(enumerate(contents))
+            real = {k: x.real if isinstance(x, Intercept) else x for k, x in entries.items()}
+            real = {k: values.weakly(x) for k, x in real.items()}
+            node.check, node.want = "table", (type(value), real, frozenset())
+            self._tables[path] = node, value
 
     def depend_on_settings(self, graph, names):
         """Depend on the settings that code mentions.
@@ -56,10 +89,15 @@ class Unwritten:
             at = None
             for name, value in vars(owner).items():
                 contents = values.plain_contents(value)
-                if (names is None or name in names) and contents is not ABSENT:
-                    path = f"{node.name}.{name}"
-                    at = at or graph.node(node, "attribute", "__dict__", f"{node.name}.__dict__")
+                is_table = type(value) in TABLES and not name.startswith("_")
+                if names is not None and name not in names:
+                    continue
+                path = f"{node.name}.{name}"
+                at = at or graph.node(node, "attribute", "__dict__", f"{node.name}.__dict__")
+                if contents is not ABSENT:
                     graph.node(at, "plain", name, path, "value", contents)
+                elif is_table:
+                    self.depend_on_table(graph, at, name, path, value)
 
     def close(self):
         """Raise where something was set.
@@ -71,6 +109,10 @@ class Unwritten:
             raise _error(f"sets {path}")
         for path, *_ in self._changed_contents():
             raise _error(f"changes what is in {path}")
+        for node, value in self._tables.values():
+            kind, entries, _ = node.want
+            if kind is dict:
+                node.want = kind, entries, frozenset(value.keys() - entries.keys())
 
     def restore(self):
         """Put back what was set."""
@@ -109,7 +151,7 @@ class Unwritten:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        for kept in (self._noted, self._spaces, self._contents, self.settings):
+        for kept in (self._noted, self._spaces, self._contents, self._tables, self.settings):
             kept.clear()
 
 
@@ -165,6 +207,7 @@ def _is_same(a, b):
     return a is b or (is_plain and values.same_value(a, b))
 
 
+TABLES = frozenset({dict, list, set})
 _SLOTS = frozenset({"__bases__", "__name__", "__qualname__"})
 
 
