@@ -35,9 +35,13 @@ def loss(w, x):
 
 WEIGHTS = tuple(rows(n, k) for n, k in ((4, 32), (32, 32), (32, 3)))
 
-UNTOUCHED = {"permutation", "associative_scan"}  # they are traced for each size
+UNTOUCHED = {  # they are traced for each size
+    *("permutation", "permutation_of_numbers"),
+    *("associative_scan", "associative_scan_back", "associative_scan_of_pairs"),
+}
+OF_ANY_SIZE = {name: f for name, f in FUNCTIONS.items() if name not in UNTOUCHED}
 
-PROGRAMS = FUNCTIONS | {name: f for name, (f, _) in UNDECIDED.items() if name not in UNTOUCHED} | {
+PROGRAMS = OF_ANY_SIZE | {name: f for name, (f, _) in UNDECIDED.items()} | {
     "training_step": lambda x: ev.value_and_grad(loss)(WEIGHTS, x),
     "hessian": lambda x: ev.hessian(lambda w: jnp.tanh(x @ w).mean())(WEIGHTS[0][:, 0]),
     "select": lambda x: jnp.where(x > x.mean(), x, x.shape[0]),

@@ -264,7 +264,6 @@ SILENT = {
     "shaped_abstractify": "asked for every operand",
     "canonicalize_dtype": "asked for every result",
     "itemsize_bits": "asked in rules of types",
-    "result_type": "asked for every operation",
     "scalar_type_of": "asked for every operand",
     "jaxprs_in_params": "a generator, asked of every equation",
 }
