@@ -30,7 +30,7 @@ SHARDS, SEEDS_OF_A_SHARD = 40, 50
 # Tapes are compiled in no time. Without them, four of five shards do without XLA, which takes long.
 COMPILED_EVERY = 1 if extension.is_built() else 5
 # Of each theme; what the C++ does not change is shown by fewer, `scripts/nightly` runs many more.
-SEEDS_OF_A_THEME = 50 if extension.is_built() else 20
+SEEDS_OF_A_THEME = 20  # with so many themes; `python -m tests.contract --theme` draws more
 
 # ------------------------------------------------------------------------------ jit and Python
 
