@@ -265,10 +265,6 @@ def _of_contents(node, value):
     return [(node.name, "", "other contents", "value")]
 
 
-def _of_table(node, value):
-    return [(node.name, "", "other contents", "value")]
-
-
 def _of_new_names(node, value):
     owner = node.name.removesuffix(" has")
     return [
@@ -314,7 +310,7 @@ _DIFFERENCES = {
     "aval": _of_type, "ndarray": _of_type, "scalar": _of_type, "type": _of_type,
     "class": _of_type, "length": _of_length, "keys": _of_members, "members": _of_members,
     "code": _of_code, "bytes": _of_contents, "content": _of_contents, "lacks": _of_new_names,
-    "dispatch": _of_dispatch, "table": _of_table,
+    "dispatch": _of_dispatch, "table": _of_contents,
 }  # fmt: skip
 """(node, value found) -> a list of what a `Difference` is made of, by the kind of check."""
 
