@@ -254,3 +254,29 @@ def test_container_that_grows_in_a_scan_is_an_error_with_its_name():
     with pytest.raises(Exception, match="history"):
         ev.jit(lambda xs: lax.scan(body, jnp.zeros(3), xs)[0])(BATCH)
     assert s.history == []
+
+
+@pytest.mark.parametrize("jit", [lambda f: f, ev.jit])
+@pytest.mark.parametrize(
+    "loop",
+    [
+        lambda body, x: lax.fori_loop(0, 3, lambda i, x: body(x), x),
+        lambda body, x: lax.cond(False, lambda x: x, body, x),
+    ],
+)
+@pytest.mark.parametrize("reads", [False, True])
+def test_number_set_again_by_a_body_stays_a_number(jit, loop, reads):
+    s = Record(n=1)
+
+    def body(x):
+        s.n = s.n + 0 if reads else 1
+        return x * 2
+
+    run = jit(lambda x: loop(body, x))
+    for _ in range(2):
+        run(X)
+        assert type(s.n) is int
+    s.n = 2
+    run(X)
+    assert type(s.n) is (int if reads else ev.Array)
+    assert s.n == (2 if reads else 1)

@@ -61,7 +61,7 @@ class LoopState:
         """
         if self.recorder is None:
             return []
-        changes = self.recorder.changes(self._before)
+        changes = self.recorder.changes(self._before, asks=True)
         _check_repeatable(self.where, self.recorder, changes, is_certain=bool(self.turns))
         known = {slot.place for slot in self._slots}
         self._found = [slot for slot in changes.slots if slot.place not in known]
@@ -139,7 +139,7 @@ class RunState:
         """Take back what the run did; returns the operands that stand for it."""
         if self.recorder is None:
             return []
-        changes = self.recorder.changes(self._before)
+        changes = self.recorder.changes(self._before, asks=self.arrays)
         slots, outs = changes.slots + changes.reshaped, []
         if self.arrays:
             _check_repeatable(self.where, self.recorder, changes)

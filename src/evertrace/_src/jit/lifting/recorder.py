@@ -232,9 +232,9 @@ class Recorder:
         """Return what is in everything that functions can change (see `jit.state`)."""
         return states.snapshot(self, functions)
 
-    def changes(self, before):
-        """Return what differs from a snapshot."""
-        return states.changes(self, before)
+    def changes(self, before, asks=False):
+        """Return what differs from a snapshot; see `state.changes`."""
+        return states.changes(self, before, asks)
 
     def rewind(self, before):
         """Put everything back as it was at a snapshot."""

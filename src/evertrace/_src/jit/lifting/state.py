@@ -31,7 +31,7 @@ from evertrace._src.jit.lifting.entered import (
 )
 from evertrace._src.jit.lifting.entered_names import Names
 from evertrace._src.jit.lifting.hooks import StandIn, parts
-from evertrace._src.jit.lifting.host import Host
+from evertrace._src.jit.lifting.host import SCALARS, Host, is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostprogram import LATE
 from evertrace._src.jit.lifting.hosttext import HostText
@@ -206,8 +206,17 @@ def snapshot(recorder, functions=()):
     return Snapshot(held, count, arrays, len(recorder.effects.calls), len(recorder.prologue.steps))
 
 
-def changes(recorder, before):
-    """Return the `Changes` since a snapshot."""
+def changes(recorder, before, asks=False):
+    """Return the `Changes` since a snapshot.
+
+    Args:
+      recorder: the trace's recorder.
+      before: the `Snapshot`.
+      asks: whether it matters that a place holds again, or still, the number that it held: what a
+        body has changed becomes an array, whatever it is. A call without `jit` looks at the two
+        objects, so it is asked of those of each call.
+    """
+    same = functools.partial(_same_number, recorder) if asks else _same
     found = Changes([], [], _impure_calls(recorder, before))
     _see_stores(recorder, before)
     for entered, then in _all_then(recorder, before):
@@ -215,14 +224,19 @@ def changes(recorder, before):
         if _same_shape(entered, now, then):
             keys = now if isinstance(now, dict) else range(len(now))
             found.slots.extend(
-                [Slot(recorder, entered, k) for k in keys if not _same(now[k], then[k])]
+                [
+                    slot
+                    for k in keys
+                    if not same(now[k], then[k], slot := Slot(recorder, entered, k))
+                ]
             )
         elif _gained_defaults(entered, now, then):
             found.slots.extend(
                 [
-                    Slot(recorder, entered, k, k not in then)
+                    slot
                     for k, v in now.items()
-                    if k not in then or not _same(v, then[k])
+                    if (slot := Slot(recorder, entered, k, k not in then)).is_new
+                    or not same(v, then[k], slot)
                 ]
             )
         else:
@@ -333,8 +347,19 @@ def _gained_defaults(entered, now, then):
     return not any(raw is ABSENT or hasattr(type(raw), "__get__") for raw in found)
 
 
-def _same(now, then):
+def _same(now, then, slot):
     return now is then or (type(now) is type(then) and type(now) in (str, bytes) and now == then)
+
+
+def _same_number(recorder, now, then, slot):
+    """Return what `_same` does; of numbers, as a demand where another call may differ."""
+    if type(then) is StandIn and type(now) in SCALARS:  # set before it was read
+        slot.set(then)
+        then = slot.get()
+        slot.set(now)
+    if is_host(now) or is_host(then):
+        return recorder.questions.same(now, then)
+    return _same(now, then, slot)
 
 
 def _assign(entered, values):
