@@ -82,9 +82,7 @@ def _each_test_traces_anew():
     """
     yield
     watch._consumed.clear()  # random keys that another test used are new to this one
-    for _, by_options in list(stores._shared.values()):
-        for variants in by_options.values():
-            variants.clear()
+    stores.forget_all()
 
 
 @pytest.fixture

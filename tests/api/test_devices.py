@@ -86,3 +86,35 @@ def test_clear_caches_leaves_programs_working():
     ev.clear_caches()
     np.testing.assert_array_equal(f(X), X + 1)
     np.testing.assert_array_equal(ev.grad(lambda x: (x * x).sum())(X), 2 * X)
+
+
+class Slotted:
+    """What can be neither referred to weakly nor hashed: its jitted function has the variants."""
+
+    __slots__ = ()
+    __hash__ = None
+
+    def __call__(self, x):
+        return x + 1
+
+
+def test_clear_caches_forgets_the_variants_of_all_functions(rules):
+    functions = [ev.jit(lambda x: x + 1), ev.jit(Slotted())]
+    for _ in range(2):
+        for f in functions:
+            f(X), f(X)
+            assert f.cache_info()[:2] == (1, 1)
+        ev.clear_caches()
+        assert [f.cache_info()[::3] for f in functions] == [(0, 0)] * 2
+
+
+def test_clear_caches_forgets_what_was_kept_after_the_last_time(rules):
+    def clears(x):
+        ev.clear_caches()
+        return x + 1
+
+    f = ev.jit(clears)
+    f(X)
+    assert f.cache_info().currsize == 1
+    ev.clear_caches()
+    assert f.cache_info().currsize == 0

@@ -142,7 +142,7 @@ class ContractCalls:
             return found or differences.from_draws(redrawn)
 
         reason = allow(self.name, self.options, kept, compare)
-        variants.misses += 1
+        variants.miss()
         expected = variants.refusals.expected(key)
         try:
             variant = self._opened(call, key, kept, expected)

@@ -33,6 +33,8 @@ class _Counts:
 
 _CountsBase: Any = twin(_Counts, "Counts")
 
+_used: dict[int, Any] = {}  # id of variants that there is something to forget of -> reference
+
 
 class Variants(_CountsBase):
     """The traced variants of one function under one set of options, with counts.
@@ -62,6 +64,11 @@ class Variants(_CountsBase):
         found = self.buckets.get(key, ()) if strict is None else (strict,)
         return self.boxes.setdefault(key, [tuple(found)])
 
+    def miss(self):
+        """Count a call that traces a variant."""
+        self.misses += 1
+        self._note()
+
     def hit(self, variant):
         """Count a call that a variant fits."""
         self.hits = variant.used = self.hits + 1
@@ -76,6 +83,12 @@ class Variants(_CountsBase):
         """Keep a variant of the contract, as the one that the next call is likely to want."""
         self.buckets[variant.key] = [variant, *self.buckets.get(variant.key, ())]
         self.changed(variant.key)
+        self._note()
+
+    def add_strict(self, variant, key):
+        """Keep a variant of JAX's rules under a key of calls."""
+        self.by_key[key] = variant
+        self._note()
 
     def drop(self, variant):
         """Forget a variant. Lists are replaced, as calls on other threads may be reading them."""
@@ -90,6 +103,10 @@ class Variants(_CountsBase):
     def changed(self, key):
         """Empty the box of a bucket whose variants have changed."""
         self.boxes.pop(key, []).clear()
+
+    def _note(self):
+        """Have `forget_all` come by: at a miss, and at an addition, as it may have come between."""
+        _used[id(self)] = weakref.ref(self, _forgetting(_used, self))
 
     def clear(self):
         """Forget all variants and counts."""
@@ -208,7 +225,8 @@ def strict_variants(fun, key):
 
 def forget_all():
     """Forget all variants of all functions."""
-    stores = [by_options for _, by_options in list(_shared.values())]
-    for by_options in (*stores, *_strict.values()):
-        for variants in list(by_options.values()):
+    for number in list(_used):
+        ref = _used.pop(number, None)
+        variants = ref and ref()
+        if variants is not None:
             variants.clear()

@@ -195,7 +195,7 @@ class StrictCalls:
         reason = allow(
             self.name, self.options, kept, lambda: differences.from_strict(kept, key, names)
         )
-        variants.misses += 1
+        variants.miss()
         try:
             variant = self.capture(call, avals, key)
         except Exception as error:
@@ -214,12 +214,11 @@ class StrictCalls:
         return variant
 
     def _keep(self, variant, call, avals):
-        by_key = self.variants.by_key
-        by_key[variant.key] = variant
+        self.variants.add_strict(variant, variant.key)
         if self.signature.all_traced and state.trace is EVAL and is_flat(call, avals):
             flat = flat_key(call.leaves)
             if flat is not None:
-                by_key[flat] = variant
+                self.variants.add_strict(variant, flat)
 
     def capture(self, call, avals, key):
         """Trace a `FlatCall`; returns its variant, which is not kept.
