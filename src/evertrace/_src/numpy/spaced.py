@@ -13,7 +13,8 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import scalar_of, static_count
-from evertrace._src.numpy.creation import convert_to, full, placed, user_dtype
+from evertrace._src.numpy.conversion import convert_to
+from evertrace._src.numpy.creation import full, placed, user_dtype
 from evertrace._src.numpy.promotion import (
     broadcast_to,
     check_arraylike,

@@ -19,7 +19,8 @@ from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
 from evertrace._src.doors import door
 from evertrace._src.numpy import dslice, indexers, indexing, ufuncs
 from evertrace._src.numpy.arguments import operand
-from evertrace._src.numpy.creation import asarray, convert_to, full, ones_like
+from evertrace._src.numpy.conversion import convert_to
+from evertrace._src.numpy.creation import asarray, full, ones_like
 from evertrace._src.numpy.promotion import SCALARS, broadcast_to
 from evertrace._src.ops import indexing as ops
 from evertrace._src.ops import structural
