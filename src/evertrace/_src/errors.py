@@ -67,6 +67,7 @@ def user_error(
     anchor: str | None = None,
     src: source.Source | None = None,
     stack: Iterable[str] | None = None,
+    of_trace: bool = False,
 ) -> ErrorT:
     """Build, for the caller to raise, an error that says what, where and how to fix it.
 
@@ -78,6 +79,7 @@ def user_error(
       anchor: section of the error manual. By default the one named after `cls`, if there is one.
       src: place in the user's program. By default the user's innermost frame.
       stack: names of the transformations around the operation. By default those being traced.
+      of_trace: whether the plain function, without `jit`, would not meet it (see `_in_plain`).
 
     Returns:
       An instance of `cls` whose message has these parts, each on its own line.
@@ -95,7 +97,10 @@ def user_error(
         anchor = cls.__name__
     if anchor is not None:
         lines.append(f"  See `{MANUAL} {anchor}`")
-    return cls("\n".join(lines))
+    error = cls("\n".join(lines))
+    if of_trace:
+        error._in_plain = False  # type: ignore[attr-defined]
+    return error
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str) -> str:
@@ -228,6 +233,8 @@ public = set_module("evertrace.errors")
 class EvertraceError(Exception):
     """Any error that evertrace raises on purpose."""
 
+    _in_plain = True  # whether the plain function, without `jit`, would have met it, too
+
 
 @public
 class EvertraceWarning(UserWarning):
@@ -262,6 +269,8 @@ class ConcretizationTypeError(JAXTypeError):
       >>> ramp(4)
       Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
+
+    _in_plain = False
 
 
 @public
@@ -298,6 +307,8 @@ class TracerArrayConversionError(JAXTypeError):
       Array([1., 1.], dtype=float32)
     """
 
+    _in_plain = False
+
 
 @public
 class TracerIntegerConversionError(JAXTypeError):
@@ -316,6 +327,8 @@ class TracerIntegerConversionError(JAXTypeError):
       Array(20, dtype=int32)
     """
 
+    _in_plain = False
+
 
 @public
 class NonConcreteBooleanIndexError(JAXIndexError):
@@ -333,6 +346,8 @@ class NonConcreteBooleanIndexError(JAXIndexError):
       >>> ev.jit(lambda x: jnp.where(x > 0, x, 0).sum())(jnp.asarray([-1.0, 2.0]))
       Array(2., dtype=float32)
     """
+
+    _in_plain = False
 
 
 @public
@@ -575,6 +590,8 @@ class ImpurityError(EvertraceError, RuntimeError):
       Array(1., dtype=float32, weak_type=True)
     """
 
+    _in_plain = False
+
 
 @public
 class OpaqueStateError(EvertraceError, TypeError):
@@ -593,6 +610,8 @@ class OpaqueStateError(EvertraceError, TypeError):
       >>> ev.jit(lambda w, batch: w + batch)(3.0, next(batches))
       Array(4., dtype=float32, weak_type=True)
     """
+
+    _in_plain = False
 
 
 @public

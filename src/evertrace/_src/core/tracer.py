@@ -8,6 +8,7 @@ applies its own rules. A tracer belongs to one trace; to every other trace it is
 from __future__ import annotations
 
 import copyreg
+import functools
 import sys
 import threading
 from typing import Any
@@ -203,6 +204,29 @@ def _sizes(tracer, sizes, frame):
     if "open" in cache:
         return cache["open"].given(frame.f_code.co_filename, sizes)
     return sizes
+
+
+def _of_memory(name, tracer):
+    """Raise the error for what arrays have, and what stands for one does not: memory, a place."""
+    error = errors.user_error(
+        AttributeError,
+        f"{name}: a traced array {tracer.aval.str_short()} has no memory and no place while "
+        "tracing.",
+        fix="ask the array that is passed in, or that the call returns.",
+        anchor="ConcretizationTypeError",
+    )
+    if state.recorder is not None:
+        state.recorder.refuse(error, tracer)
+    raise error
+
+
+for _name in (
+    *("__dlpack__", "__dlpack_device__", "addressable_data", "addressable_shards"),
+    *("block_until_ready", "committed", "copy_to_host_async", "delete", "device", "devices"),
+    *("format", "global_shards", "is_deleted", "is_fully_addressable", "is_fully_replicated"),
+    *("is_ready", "on_device_size_in_bytes", "sharding", "unsafe_buffer_pointer"),
+):
+    setattr(Tracer, _name, property(functools.partial(_of_memory, _name)))
 
 
 def _no_trace(name, trace):

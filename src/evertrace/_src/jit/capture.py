@@ -149,14 +149,21 @@ def _nested(what):
 
 
 @contextlib.contextmanager
-def _our_words():
-    """Say why a traced value has no number where NumPy says that it is a sequence."""
+def _our_words(recorder):
+    """Have a refusal end the trace, whatever NumPy, or a function that catches it, makes of it."""
     try:
         yield
-    except ValueError as error:
-        if isinstance(error.__cause__, errors.EvertraceError) and "a sequence" in str(error):
-            raise error.__cause__ from None
-        raise
+    except Exception as error:
+        is_worded = isinstance(error, ValueError) and "a sequence" in str(error)
+        is_ours = is_worded and isinstance(error.__cause__, errors.EvertraceError)
+        found = error.__cause__ if is_ours else error
+        refusal = found if found in recorder.unseen else recorder.swallowed()
+        found = found if refusal is None or type(error) is PastTheHook else refusal
+        if found is error:
+            raise
+        raise found from None
+    if recorder.swallowed() is not None:
+        raise recorder.swallowed()
 
 
 def _record(call, name, leave, recorder, lifter, leaving, waiting):
@@ -172,12 +179,12 @@ def _record(call, name, leave, recorder, lifter, leaving, waiting):
         with _nested(f"{recorder.name}: an argument, or what the function captures,"):
             recorder.inputs.gives, recorder.moved = bool(call.donated_roots), call.moved
             fun, args, kwargs = call.lift(lifter)
-        with leaving, _our_words():
+        with leaving, _our_words(recorder):
             result = fun(*args, **kwargs)
             awaited = type(result) is types.CoroutineType  # asks nothing of the result
             if awaited:
                 result = _finish(result, recorder.name)
-            result = _left(result, leave, recorder)
+            result = result if leave is None else leave(result)
         with activate(None), _nested(f"{recorder.name}: the result, or what is left behind,"):
             recorder.effects.members.settle()
             cook = Cook(recorder)
@@ -220,13 +227,6 @@ def _record(call, name, leave, recorder, lifter, leaving, waiting):
         time.perf_counter() - start,
         hostsizes.kept(recorder.prologue),
     )
-
-
-def _left(result, leave, recorder):
-    """Return the result as `leave` lays it out, unless the function has caught a refusal."""
-    if recorder.refusal is not None:
-        raise recorder.refusal
-    return result if leave is None else leave(result)
 
 
 def _finish(coroutine, name):

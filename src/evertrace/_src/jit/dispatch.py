@@ -146,6 +146,8 @@ class JitFunction(_JitBase):
             args, moved = placements.enter(self._name, self._signature, args, kwargs)
             return self._contract.call(args, kwargs, moved)
         except Exception as error:
+            if not getattr(error, "_in_plain", True):
+                error._in_plain = True  # the function that calls this one meets it without `jit`
             shorten(error)
             raise
 

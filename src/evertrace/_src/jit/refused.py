@@ -60,8 +60,10 @@ def _caught(error):
     recorder: Any = state.recorder
     if recorder is None:
         return
-    if isinstance(error, errors.ImpurityError | errors.OpaqueStateError):
-        recorder.refusal = recorder.refusal or error  # the plain function would not have met it
+    for of_trace in (error, error.__cause__):  # the cause, where NumPy has its own words
+        recorder.unseen = [x for x in recorder.unseen if x is not of_trace]
+        if not getattr(of_trace, "_in_plain", True):
+            recorder.refusal = recorder.refusal or of_trace
     if isinstance(error, errors.EvertraceError) or not is_refusal(error):
         return
     frame, lasti = _place(error.__traceback__)
@@ -71,7 +73,18 @@ def _caught(error):
         recorder.caught[(*place, type(error), text)] = _refused(error, recorder)
 
 
-asking.caught = _caught
+def _named(error, classes):
+    """Note that a handler is for some classes: one for a class of ours means to catch it."""
+    recorder: Any = state.recorder
+    if recorder is None or not isinstance(error, errors.JAXTypeError | errors.JAXIndexError):
+        return
+    classes = classes if type(classes) is tuple else (classes,)
+    ours = [x for x in classes if type(x) is type and issubclass(x, errors.EvertraceError)]
+    if recorder.refusal is error and isinstance(error, tuple(ours)):
+        recorder.refusal = None
+
+
+asking.caught, asking.named = _caught, _named
 
 
 class Caught:

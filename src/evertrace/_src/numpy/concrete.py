@@ -11,7 +11,7 @@ import numpy as np
 from evertrace._src import dtypes, errors, source
 from evertrace._src.arrays.array import refuse_keys
 from evertrace._src.core.jaxpr import Var
-from evertrace._src.core.tracer import Tracer, concrete_value, escaped_tracer_error
+from evertrace._src.core.tracer import Tracer, concrete_value, escaped_tracer_error, state
 from evertrace._src.transforms.staging import provenance
 
 
@@ -33,7 +33,10 @@ def traced_value_error(cls, x, what, fix):
     inner = _innermost(x)
     if isinstance(inner, Var) and inner._trace.closed:
         return escaped_tracer_error(inner, what)
-    return errors.user_error(cls, f"{what}: {_describe(inner)}", fix=fix, anchor=cls.__name__)
+    error = errors.user_error(cls, f"{what}: {_describe(inner)}", fix=fix, anchor=cls.__name__)
+    if state.recorder is not None:
+        state.recorder.refuse(error, inner)
+    return error
 
 
 def _innermost(x):

@@ -285,6 +285,7 @@ def not_writable(x, what):
         fix="write by item assignment, `a[i] = v`, or make a changed copy of an evertrace array "
         "with `x.at[i].set(v)`.",
         anchor="numpy-writes",
+        of_trace=True,
     )
 
 

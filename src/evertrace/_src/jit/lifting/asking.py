@@ -33,6 +33,7 @@ _OP = dis.opmap
 _IS, _CONST = _OP["IS_OP"], _OP["LOAD_CONST"]
 _NULL = _OP["PUSH_NULL"]
 _HANDLER = _OP["PUSH_EXC_INFO"]  # the first of a handler of errors, of the user's or of a `with`
+_MATCH = _OP["CHECK_EXC_MATCH"]
 _POP = bytes((_OP["POP_TOP"], 0))
 _GLOBAL = _OP["LOAD_GLOBAL"]  # with an odd argument, it makes room for a call as well
 _SINGLETONS = (None, True, False, Ellipsis, NotImplemented)
@@ -97,6 +98,9 @@ truth: Any = None
 
 caught: Any = None
 """What is told of each error that a handler gets; `refused` sets it."""
+
+named: Any = None
+"""What is told of each error and the classes that a handler is for; `refused` sets it."""
 
 kept_if: Any = None
 """What computes what ``and`` and ``or`` ask of their first value; `lengths` sets it."""
@@ -208,6 +212,9 @@ def asking(code, globals: Any = types.MappingProxyType({})):
             bodies[i] = body(1, get) + _AS_METHOD * is_method
         if writer.instructions[i].op == _HANDLER:
             bodies[i] = writer.bytes_of(i) + encoded("COPY", 1) + body(1, caught) + _POP
+        if [x.op for x in writer.instructions[i + 1 : i + 2]] == [_MATCH]:
+            told = encoded("COPY", 2) * 2 + body(2, named) + _POP
+            bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + told
         if _is_callee(writer.instructions, i):
             bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + body(1, to_be_called)
     for i in _questions(writer.instructions, code.co_consts):

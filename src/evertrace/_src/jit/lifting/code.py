@@ -288,6 +288,29 @@ def is_package_file(filename):
     return path.startswith(_package_prefixes()) and not path.startswith(PACKAGE_PREFIX)
 
 
+def is_asked_by_package(frame):
+    """Whether a package that may know evertrace or JAX, or evertrace itself, asks a tracer.
+
+    Args:
+      frame: of the tracer's method that answers.
+    """
+    while frame is not None and frame.f_code.co_filename.startswith(_ANSWERING):
+        frame = frame.f_back
+    file = "" if frame is None else frame.f_code.co_filename
+    is_numpys = any(file.startswith(at + name) for at in _package_prefixes() for name in _NUMPYS)
+    return is_own_file(file) or (is_package_file(file) and not is_numpys)
+
+
+_NUMPYS = [os.path.join(name, "") for name in ("numpy", "scipy")]
+
+
+_ANSWERING = tuple(
+    os.path.join(PACKAGE_PREFIX, "_src", *path.split())
+    for path in ("numpy concrete.py", "core operators.py", "tracebacks.py", f"jit lifting{os.sep}")
+)
+"""What lies between a method of tracers and those that call it: nobody there catches its error."""
+
+
 def is_own_file(filename):
     """Whether a file is one of evertrace's."""
     return filename.startswith(PACKAGE_PREFIX)

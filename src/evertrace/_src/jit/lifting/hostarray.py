@@ -277,6 +277,7 @@ class HostArray(Operators, Computed):
                 "traced.",
                 fix="ask outside of the jitted function.",
                 anchor="numpy-contents",
+                of_trace=True,
             )
         if func is np.full_like and args and is_host_array(args[0]):  # only its type is looked at
             args = (args[0].original, *args[1:])
@@ -358,6 +359,7 @@ class HostArray(Operators, Computed):
             f"{name}: not available of a NumPy array while a function is traced.",
             fix="read it outside of the function, or use what `evertrace.numpy` offers.",
             anchor="numpy-contents",
+            of_trace=True,
         )
 
     def __repr__(self):
@@ -606,6 +608,7 @@ class HostArray(Operators, Computed):
                 "array that NumPy made of it is in use; that one would not see the write.",
                 fix="copy it with `numpy.array(x)`, or write to it before.",
                 anchor="numpy-writes",
+                of_trace=True,
             )
 
 

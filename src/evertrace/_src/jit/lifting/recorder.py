@@ -23,6 +23,7 @@ from evertrace._src.jit.lifting.code import (
     code_of,
     in_rule,
     info_of,
+    is_asked_by_package,
     is_library_function,
     is_written_for_jax,
 )
@@ -79,6 +80,7 @@ class Recorder:
       caught: errors of others' code that the function has caught -> the names of numbers that
         they may be about, see `refused`.
       refusal: of this trace's, which the function has caught; None without one.
+      unseen: errors of tracers that no handler of the function has got so far.
       moved: id of an array that arguments hold -> it, laid out as `in_shardings` say.
     """
 
@@ -93,7 +95,7 @@ class Recorder:
         self.questions = Questions(self.graph, self.identity, self.inputs)
         self.prologue = self.inputs.prologue
         self.callbacks, self.rules, self.said = Callbacks(self), False, False
-        self.caught, self.refusal = {}, None
+        self.caught, self.refusal, self.unseen = {}, None, []
         hostnumpy.provide(self)
 
     # ------------------------------------------------------------ what the program itself holds
@@ -219,6 +221,19 @@ class Recorder:
         self.graph.node(at, "environ", name, path, check, value)
 
     # ------------------------------------------------------------ transformations
+
+    def refuse(self, error, tracer):
+        """Note that a tracer has no value to give, which plain Python would have gone on with.
+
+        NumPy, the standard library or code in C may answer the error by something else.
+        """
+        error._in_plain = tracer._trace is not self.root  # else a loop's body, a batch
+        if not error._in_plain and not is_asked_by_package(sys._getframe(2)):
+            self.unseen.append(error)
+
+    def swallowed(self):
+        """Return an error of this trace's that has not ended it, or None."""
+        return self.refusal or next(iter(self.unseen), None)
 
     def serves_library(self):
         """Whether a library that was written for JAX has called the function that asks."""
