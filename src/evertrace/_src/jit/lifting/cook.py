@@ -153,14 +153,24 @@ class Cook:
         if isinstance(value, Tracer):
             return self._of_tracer(value, where)
         if kind in _NUMBERS:
-            return Constant(number_as_array(value) if is_result else value)
+            return self._anew(number_as_array(value)) if is_result else Constant(value)
         known = self.recorder.identity.known.get(id(value))
         if known is not None and known.obj is value:
             return self.existing(known.node)
-        if kind is Array or _is_constant(value):
+        if _is_constant(value):
             return Constant(checked(value, self.recorder.said))
+        if kind is Array:
+            return self._new.get(id(value)) or self._note(value, self._anew(value))
         made = self._new.get(id(value)) or self.recorder.callbacks.recipe_of(value)
         return self._write(value, where, is_result) if made is None else made
+
+    def _anew(self, value):
+        """Return the recipe of an array that the trace has made: each call has one of its own."""
+        if type(value) is not Array:  # an int that no dtype holds
+            return Constant(value)
+        made = NewCall(Array.__deepcopy__)
+        made.args = Constant(value), Constant(None)
+        return made
 
     def _number(self, value):
         slot = value.prologue.own_slot(value)
@@ -200,7 +210,9 @@ class Cook:
         if made is not None:  # which a callback may write to
             return self.call(as_array, made) if _is_dtype_of_ours(value.dtype) else made
         if isinstance(value, np.generic):
-            return Constant(as_array(value) if _is_dtype_of_ours(value.dtype) else value)
+            return (
+                self._anew(as_array(value)) if _is_dtype_of_ours(value.dtype) else Constant(value)
+            )
         return self._copied(value, where, is_result=True)
 
     def _copied(self, value, where, is_result=False):
@@ -209,7 +221,7 @@ class Cook:
         made = self._new.get(id(value)) or self._view_of_copy(value, where)
         is_alone = is_result and id(base) not in self._new
         if made is None and is_alone and _is_dtype_of_ours(value.dtype):
-            return Constant(as_array(value))
+            return self._anew(as_array(value))
         if made is None and base is not None and base.flags.forc:
             made = self._note(value, NewCall(arraywrites.view_at(base, value)))
             made.args = (self._recipe(base, where, False),)

@@ -1,0 +1,68 @@
+"""Arrays that a call has made: each call has its own, whatever the program knows beforehand."""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from tests.contract.compare import Record, X
+
+pytestmark = pytest.mark.engine
+
+MADE = {
+    "zeros": lambda: jnp.zeros(3),
+    "array": lambda: jnp.array([1.0, 2.0]),
+    "asarray": lambda: jnp.asarray(2.0),
+    "of NumPy": lambda: jnp.asarray(np.arange(3.0)),
+    "a number": lambda: 3,
+    "a scalar of NumPy": lambda: np.float32(3),
+    "an array of NumPy": lambda: np.arange(3.0, dtype=np.float32),
+    "a key": lambda: ev.random.key(0),
+    "in a tuple": lambda: (jnp.array([1.0, 2.0]), 3),
+    "in a list": lambda: [1, [2.0, jnp.array(True)]],
+}
+
+
+@pytest.mark.parametrize("what", MADE)
+def test_array_that_is_the_same_in_all_calls_is_made_by_each(what):
+    f = ev.jit(lambda x: MADE[what]())
+    first, second = ev.tree.leaves(f(X)), ev.tree.leaves(f(X))
+    assert not any(a is b for a, b in zip(first, second, strict=True))
+    before = [str(x) for x in second]
+    for x in first:
+        if isinstance(x, np.ndarray):
+            x[...] = 7
+        else:
+            x.delete()
+    assert [str(x) for x in second] == before
+    assert [str(x) for x in ev.tree.leaves(f(X))] == before
+    assert f.cache_info().misses == 1
+
+
+def test_array_that_is_stored_is_made_by_each_call_and_is_one_within_it():
+    s = Record(kept=None, others=None)
+
+    def f(x):
+        made = jnp.array([1.0, 2.0])
+        s.kept, s.others = made, [made, jnp.asarray(3)]
+        return made, made
+
+    f = ev.jit(f)
+    for _ in range(2):
+        before = s.kept
+        first, second = f(X)
+        assert first is second is s.kept is s.others[0]
+        assert s.kept is not before
+        s.others[1].delete()
+    f(X)
+    assert s.others[1].tolist() == 3
+
+
+def test_array_that_was_there_before_is_that_array():
+    kept = jnp.array([1.0, 2.0])
+    s = Record(kept=kept, table={"a": kept})
+    f = ev.jit(lambda x: (kept, s.kept, s.table["a"], x))
+    for _ in range(2):
+        out = f(X)
+        assert all(x is kept for x in out[:3])
+        assert out[3] is X
