@@ -99,7 +99,7 @@ def user_error(
         lines.append(f"  See `{MANUAL} {anchor}`")
     error = cls("\n".join(lines))
     if of_trace:
-        error._in_plain = False  # type: ignore[attr-defined]
+        error._in_plain = False  # pyright: ignore[reportAttributeAccessIssue]
     return error
 
 

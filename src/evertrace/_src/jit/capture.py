@@ -155,8 +155,9 @@ def _our_words(recorder):
         yield
     except Exception as error:
         is_worded = isinstance(error, ValueError) and "a sequence" in str(error)
-        is_ours = is_worded and isinstance(error.__cause__, errors.EvertraceError)
-        found = error.__cause__ if is_ours else error
+        found, cause = error, error.__cause__
+        if is_worded and isinstance(cause, errors.EvertraceError):
+            found = cause
         refusal = found if found in recorder.unseen else recorder.swallowed()
         found = found if refusal is None or type(error) is PastTheHook else refusal
         if found is error:

@@ -16,6 +16,7 @@ from evertrace._src.core.formats import Format, sharding_of
 from evertrace._src.core.placement import device_of
 from evertrace._src.engines import runtime
 from evertrace._src.extension import twin
+from evertrace._src.jit import refused
 from evertrace._src.jit.contract import ContractCalls
 from evertrace._src.jit.lifting.recorder import active, next_serial
 from evertrace._src.jit.lifting.values import OWN
@@ -146,8 +147,7 @@ class JitFunction(_JitBase):
             args, moved = placements.enter(self._name, self._signature, args, kwargs)
             return self._contract.call(args, kwargs, moved)
         except Exception as error:
-            if not getattr(error, "_in_plain", True):
-                error._in_plain = True  # the function that calls this one meets it without `jit`
+            refused.leaves_jit(error)
             shorten(error)
             raise
 

@@ -73,6 +73,12 @@ def _caught(error):
         recorder.caught[(*place, type(error), text)] = _refused(error, recorder)
 
 
+def leaves_jit(error):
+    """Note that a jitted function raises an error: whoever calls it meets that without `jit`."""
+    if not getattr(error, "_in_plain", True):
+        error._in_plain = True
+
+
 def _named(error, classes):
     """Note that a handler is for some classes: one for a class of ours means to catch it."""
     recorder: Any = state.recorder
