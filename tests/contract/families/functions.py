@@ -343,10 +343,11 @@ def drain(x, v=1):
             "sum(v for _, v in pairs(<cfg.>)) % 5", "[*chained(<nums.>, feed(<num>))][-1]",
             "min(chained([<num>], (v * 0.5 for v in <nums.>)))", "len([*feed(<lit>)])",
             "dict(pairs(<cfg.>)).get('<key>', <num>)",
-            "next((v for v in feed(<num>) if v > <lit>), <lit>)",
-            "sum(a * b for a, b in zip(feed(<num>), <stream.>)) % 5",
+            "next((v for v in feed(<num.>) if v > <lit>), <lit>)",
+            "sum(a * b for a, b in zip(feed(<num.>), <stream.>)) % 5",
         ],
-        "arr": ["drain(<arr>, <num>)", "sum((v * 0.5 for v in [<arr.>, <arr>]), <arr.>)"],
+        # No name may be bound in what a comprehension goes through, so that is drawn simple.
+        "arr": ["drain(<arr>, <num>)", "sum((v * 0.5 for v in [<arr.>, <arr.>]), <arr>)"],
         "bool": ["any(v > <lit> for v in <flow.>)", "<num> in feed(<lit>)"],
     },
     statements=(
