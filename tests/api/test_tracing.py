@@ -44,6 +44,60 @@ def test_make_jaxpr_inside_a_trace():
     assert seen == ["{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }"]
 
 
+OUTSIDE = jnp.asarray(np.float32(2))
+
+
+@pytest.mark.parametrize(
+    "using",
+    [
+        lambda x: x * OUTSIDE + OUTSIDE,
+        lambda x: (OUTSIDE, x),
+        ev.grad(lambda x: x * OUTSIDE),
+        ev.vmap(lambda x: x * OUTSIDE, axis_size=2, in_axes=None),
+        ev.checkpoint(lambda x: x * OUTSIDE),
+        ev.jit(lambda x: x * OUTSIDE),
+        lambda x: lax.cond(x > 0, lambda x: x * OUTSIDE, lambda x: x, x),
+        lambda x: lax.scan(lambda c, _: (c * OUTSIDE, None), x, None, length=3)[0],
+        lambda x: lax.while_loop(lambda c: c < OUTSIDE, lambda c: c + 1, x),
+    ],
+)
+def test_make_jaxpr_has_scalar_arrays_from_outside_as_constants(using):
+    closed = ev.make_jaxpr(using)(1.0)
+    assert len(closed.consts) == 1
+    assert closed.consts[0] is OUTSIDE
+    assert len(closed.jaxpr.constvars) == 1
+
+
+@pytest.mark.parametrize(
+    "making",
+    [
+        lambda x: x * 2.0,
+        lambda x: x * np.float32(2),
+        lambda x: x * np.array(2, np.float32),
+        lambda x: x * jnp.array(2.0),
+        lambda x: x * jnp.asarray(np.float32(2)),
+        lambda x: x * jnp.float32(2),
+        lambda x: x * jnp.full((), 2.0),
+        ev.grad(lambda x: x * jnp.array(2.0)),
+        lambda x: lax.scan(lambda c, _: (c + jnp.array(1), None), jnp.array(0), None, length=3)[0],
+    ],
+)
+def test_make_jaxpr_has_scalars_made_inside_as_literals(making):
+    assert ev.make_jaxpr(making)(1.0).consts == []
+
+
+def test_programs_of_jit_have_scalar_arrays_as_literals():
+    """They are the same whether `make_jaxpr` has asked before or not."""
+
+    def f(x):
+        return x * OUTSIDE
+
+    strict = ev.jit(f, strict=True)
+    ev.make_jaxpr(strict)(1.0)
+    assert "mul a 2.0" in str(strict.trace(1.0).jaxpr)
+    assert "mul a 2.0" in str(ev.jit(f, strict=True).trace(1.0).jaxpr)
+
+
 def test_eval_shape():
     def f(d, *, n):
         return {"w": d["w"] @ d["w"].T, "n": (n, 1), "s": d["w"].sum()}

@@ -264,7 +264,8 @@ def make_jaxpr(
         call = _taken_apart(signature, args, kwargs)
         outside = AxisScope(state.trace, axis_env) if axis_env else state.trace
         with set_trace(outside), _kept(fun, args, kwargs):
-            captured = capture(opening, signature, call, signature.avals(call, where), where)
+            avals = signature.avals(call, where)
+            captured = capture(opening, signature, call, avals, where, keeps_scalars=True)
         closed = ClosedJaxpr(captured.jaxpr, captured.consts)
         if return_shape:
             return closed, _structs(captured)

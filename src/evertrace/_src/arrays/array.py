@@ -19,7 +19,7 @@ from evertrace._src.core.formats import Format, row_major
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.operators import Operators
 from evertrace._src.core.placement import SingleDeviceSharding, shared
-from evertrace._src.core.tracer import Tracer
+from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -368,7 +368,12 @@ def from_host(host: Any, aval: Any = None) -> Array:
     """Return an array over host memory that nobody will write to."""
     if aval is None:
         aval = ShapedArray(host.shape, host.dtype)
-    return Array(aval, host)
+    made = Array(aval, host)
+    if not aval.shape:
+        scalars = state.trace.made_scalars
+        if scalars is not None:
+            scalars[id(made)] = made
+    return made
 
 
 def refuse_keys(x, what):

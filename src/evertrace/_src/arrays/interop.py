@@ -66,7 +66,7 @@ def is_column(kind: type) -> bool:
 def as_array(x: Any, where: str = "array") -> Array:
     """Return `x` as an array; to annotations a tracer is one."""
     made: Any = as_operand(x, where)
-    return Array(made.aval, np.asarray(made.val)) if type(made) is Literal else made
+    return from_host(np.asarray(made.val), made.aval) if type(made) is Literal else made
 
 
 def from_numpy(x, where="array"):

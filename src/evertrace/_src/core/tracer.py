@@ -29,6 +29,8 @@ class Trace:
       name: the transformation in words, such as ``jit(step)``; "" is left out of messages.
       axes: the axes in scope as pairs (name, size), outer ones first; an inner one hides an outer
         one of the same name.
+      made_scalars: None, or by their ids the scalar arrays that were made since `make_jaxpr` began:
+        these become numbers in its program, and those of before constants beside it.
 
     Example:
       >>> def f(x):
@@ -39,14 +41,16 @@ class Trace:
     """
 
     axes: Any
+    made_scalars: Any
     name: Any
     parent: Any
 
-    __slots__ = ("__weakref__", "axes", "name", "parent")
+    __slots__ = ("__weakref__", "axes", "made_scalars", "name", "parent")
 
     def __init__(self, parent: Any, name: Any = "") -> None:
         self.parent, self.name = parent, name
         self.axes = () if parent is None else parent.axes
+        self.made_scalars = None if parent is None else parent.made_scalars
 
     main: Any = property(lambda self: self)
     """What tells the traces of one transformation from those of others."""

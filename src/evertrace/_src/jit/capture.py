@@ -50,6 +50,7 @@ class _Running:
 
     def __enter__(self):
         self.src, state.src = state.src, None
+        self.recorder.root.made_scalars = None  # in `make_jaxpr` it is the same program
         _running.append(self)
 
     def __exit__(self, *exc):
@@ -287,7 +288,7 @@ by_jaxs_rules = contextvars.ContextVar("by_jaxs_rules", default=False)
 """Whether a function is being traced by JAX's rules: its program says what JAX's would."""
 
 
-def capture(fun, signature, call, avals, name, leave=None):
+def capture(fun, signature, call, avals, name, leave=None, *, keeps_scalars=False):
     """Trace ``fun`` on the arguments of `call`, with avals in place of its leaves.
 
     Args:
@@ -297,6 +298,7 @@ def capture(fun, signature, call, avals, name, leave=None):
       avals: of its leaves.
       name: for messages.
       leave: what lays the result out, a function, or None.
+      keeps_scalars: whether scalar arrays that it captures are constants beside the program.
     """
     out_tree = None
 
@@ -311,7 +313,9 @@ def capture(fun, signature, call, avals, name, leave=None):
     outer = by_jaxs_rules.set(True)
     try:
         with interrupts.uncollected():
-            jaxpr, consts = stage_open(flat_fun, avals, name=name, names=names)
+            jaxpr, consts = stage_open(
+                flat_fun, avals, name=name, names=names, keeps_scalars=keeps_scalars
+            )
     finally:
         by_jaxs_rules.reset(outer)
     if config.current().check_tracer_leaks:

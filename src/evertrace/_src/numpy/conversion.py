@@ -6,7 +6,7 @@ Nested lists are read by NumPy, unless they hold tracers.
 import numpy as np
 
 from evertrace._src import doors, dtypes, errors
-from evertrace._src.arrays.array import Array, from_host
+from evertrace._src.arrays.array import from_host
 from evertrace._src.arrays.interop import as_array, from_numpy
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer
@@ -23,7 +23,7 @@ def as_given(x, dtype, copy):
     if kind in SCALARS:
         default = dtypes.default_dtype(kind)
         made = literal(x, default if dtype is None else dtype, dtype is None and kind is not bool)
-        return Array(made.aval, np.asarray(made.val))
+        return from_host(np.asarray(made.val), made.aval)
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
     if issubclass(type(x), (np.ndarray, np.generic)):

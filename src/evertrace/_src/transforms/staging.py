@@ -84,7 +84,8 @@ class Stage(Trace):
 
     def capture(self, x):
         """Make the variable or literal for a value from outside."""
-        scalar = getattr(x, "as_literal", None)
+        is_constant = self.made_scalars is not None and id(x) not in self.made_scalars
+        scalar = None if is_constant else getattr(x, "as_literal", None)
         made = scalar() if scalar is not None else None
         return Var(x.aval, self) if made is None else made
 
@@ -97,7 +98,8 @@ class Stage(Trace):
         jaxpr = Jaxpr([v for v, _ in consts], self.invars, outvars, self.eqns, names=names)
         if config.current().enable_checks:
             check_jaxpr(jaxpr)
-        self.captured, self.parent = {}, None  # a jaxpr outlives the traces around its own
+        self.captured, self.made_scalars = {}, None
+        self.parent = None  # a jaxpr outlives the traces around its own
         return jaxpr, [x for _, x in consts]
 
 
@@ -114,9 +116,15 @@ def stage(fun, avals, *, name="", names=()):
     return Staged(hoist_consts(jaxpr), captured)
 
 
-def stage_open(fun, avals, *, name="", names=()):
-    """Trace `fun` and return the jaxpr, captured values as constvars, and those values."""
+def stage_open(fun, avals, *, name="", names=(), keeps_scalars=None):
+    """Trace `fun` and return the jaxpr, captured values as constvars, and those values.
+
+    With `keeps_scalars` scalar arrays are values like others, without they become literals. None
+    does as the trace outside.
+    """
     trace = Stage(name=name)
+    if keeps_scalars is not None:
+        trace.made_scalars = {} if keeps_scalars else None
     args = [
         trace.new_input(aval, names[i] if i < len(names) else None) for i, aval in enumerate(avals)
     ]
