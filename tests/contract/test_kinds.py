@@ -12,7 +12,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from tests.contract.compare import X, case
+from tests.contract.compare import Record, X, case
 
 pytestmark = pytest.mark.engine
 
@@ -164,3 +164,20 @@ def test_an_error_of_pythons_own_calls_an_array_an_array():
                 g(X)
             errors.append(str(caught.value).partition("\n")[0])
         assert errors[0] == errors[1]
+
+
+@case(traces=1)
+def test_class_of_a_traced_array_is_that_of_arrays(jit):
+    s = Record(seen=None)
+
+    def kind_of(x):
+        return x.__class__
+
+    def f(x):
+        y = x * 2
+        s.seen = x.__class__, kind_of(y).__name__, y.__class__ is type(x), s.__class__ is Record
+        return (x + 1 if x.__class__ is ev.Array else x - 1), x.__class__.__mro__[0].__name__ == ""
+
+    f = jit(f)
+    for _ in range(2):
+        yield f(X), s

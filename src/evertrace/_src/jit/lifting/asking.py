@@ -99,6 +99,9 @@ truth: Any = None
 caught: Any = None
 """What is told of each error that a handler gets; `refused` sets it."""
 
+shown_class: Any = None
+"""What computes ``x.__class__`` of ``x`` and what Python says; `standins` sets it."""
+
 named: Any = None
 """What is told of each error and the classes that a handler is for; `refused` sets it."""
 
@@ -164,6 +167,7 @@ def asks(code, globals: Any = types.MappingProxyType({})):
         bool(_questions(instructions, code.co_consts))
         or bool(_conditions(instructions))
         or any(x.op == _HANDLER for x in instructions)
+        or any(_is_class(x, code) for x in instructions)
         or any(_made(instructions, i) for i in range(len(instructions)))
         or any(_method_of(instructions, i, code) for i in range(len(instructions)))
         or any(_is_callee(instructions, i) for i in range(len(instructions)))
@@ -210,11 +214,10 @@ def asking(code, globals: Any = types.MappingProxyType({})):
             name, is_method = function or method or ("", False)
             get = functools.partial(_function_named, name) if function else methods[name]
             bodies[i] = body(1, get) + _AS_METHOD * is_method
-        if writer.instructions[i].op == _HANDLER:
-            bodies[i] = writer.bytes_of(i) + encoded("COPY", 1) + body(1, caught) + _POP
-        if [x.op for x in writer.instructions[i + 1 : i + 2]] == [_MATCH]:
-            told = encoded("COPY", 2) * 2 + body(2, named) + _POP
-            bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + told
+        plain = bodies.get(i) or writer.bytes_of(i)
+        telling = _telling(writer.instructions, i, code, plain, body)
+        if telling != plain:
+            bodies[i] = telling
         if _is_callee(writer.instructions, i):
             bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + body(1, to_be_called)
     for i in _questions(writer.instructions, code.co_consts):
@@ -394,6 +397,23 @@ def _is_callee(instructions, i):
     if owner.op == _GLOBAL:
         return first < i and bool(owner.arg & 1)
     return before.op == _NULL and after.op not in (_ATTRIBUTE, _METHOD.op)
+
+
+def _telling(instructions, i, code, plain, body):
+    """Return what does what an instruction does, `plain`, and tells of classes and of errors."""
+    if _is_class(instructions[i], code):
+        return encoded("COPY", 1) + plain + body(2, shown_class)
+    if instructions[i].op == _HANDLER:
+        plain += encoded("COPY", 1) + body(1, caught) + _POP
+    if [x.op for x in instructions[i + 1 : i + 2]] == [_MATCH]:
+        plain += encoded("COPY", 2) * 2 + body(2, named) + _POP
+    return plain
+
+
+def _is_class(x, code):
+    """Whether an instruction loads ``x.__class__``."""
+    is_attribute = x.op == _ATTRIBUTE and (_METHOD_SHIFT == 0 or not x.arg & 1)
+    return is_attribute and code.co_names[x.arg >> _METHOD_SHIFT] == "__class__"
 
 
 def _made(instructions, i):

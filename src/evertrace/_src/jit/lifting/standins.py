@@ -48,6 +48,11 @@ def identity_stand_ins(recorder):
     return {"id": id_, "hash": hash_, "repr": repr_}
 
 
+def _class_of_traced(x, shown):
+    """Return what ``x.__class__`` is: a traced array's is that of arrays."""
+    return Array if type(x) is Var and not x._trace.closed else shown
+
+
 def function_of(value: Any) -> Any:
     """Return what a stand-in stands for, to be stored; other values as they are."""
     if value is type_stand_in:
@@ -100,6 +105,7 @@ class type_stand_in(type, metaclass=_TypeOfTypes):
 
 type_stand_in.__name__ = type_stand_in.__qualname__ = "type"
 type_stand_in.__module__ = "builtins"
+asking.shown_class = _class_of_traced
 asking.conversions["len"] = length
 real[length] = len
 asking.items = item
