@@ -4,6 +4,7 @@ import decimal
 import functools
 import gc
 import inspect
+import logging
 import sys
 import threading
 import time
@@ -208,3 +209,26 @@ def test_function_that_no_table_knows_is_refused(monkeypatch):
     """As one would be that a later version of Python adds to a module that is not pure."""
     monkeypatch.setitem(classified.TABLE, "gc", {"refused": "*"})
     assert "isenabled" in classified.names_of("gc", "refused", gc).split()
+
+
+LOGGERS = {
+    "parent": lambda log: len(log.parent.name),
+    "loggerDict": lambda log: log.name + ".b" in logging.Logger.manager.loggerDict,
+    "loggerDict of a logger": lambda log: log.name + ".b" in log.manager.loggerDict,
+    "loggerDict of the root": lambda log: len(logging.root.manager.loggerDict),
+}
+
+
+@pytest.mark.parametrize("what", LOGGERS)
+def test_loggers_that_are_made_between_calls_show(what):
+    home = f"tests.{what.replace(' ', '_')}"
+    log = logging.getLogger(f"{home}.a.b")
+
+    def f(x):
+        return x + LOGGERS[what](log)
+
+    jitted = ev.jit(f)
+    for name in (f"{home}.a.b", f"{home}.a", f"{home}.a.b.b"):
+        logging.getLogger(name)
+        assert jitted(X).tolist() == f(X).tolist()
+        assert jitted(X).tolist() == f(X).tolist()

@@ -591,6 +591,24 @@ def depend_on_settings_of(cls):
         _active.depend_on(calls.decimal_context)
 
 
+def depend_on_loggers(names, has_loggers):
+    """Have later calls find the loggers that there are, if code mentions what shows them.
+
+    Args:
+      names: that it mentions, or None if that can be any.
+      has_loggers: whether it comes to a logger, or another object with settings.
+    """
+    if names is None:
+        shows = has_loggers
+    else:
+        shows = "loggerDict" in names or (has_loggers and not _SHOWING.isdisjoint(names))
+    if _active is not None and shows and "logging" in sys.modules:
+        _active.depend_on(calls.loggers)
+
+
+_SHOWING = frozenset({"parent", "getChildren"})
+
+
 def real_of(value: Any) -> Any:
     """Return the function that a stand-in stands for, to be stored; other values as they are."""
     if issubclass(type(value), Intercept):  # `isinstance` would ask a stand-in

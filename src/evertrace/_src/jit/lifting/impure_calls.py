@@ -657,6 +657,13 @@ def logger(call):
     return found
 
 
+def loggers():
+    """Return the names of all loggers, and which are there: these are parents of others."""
+    module: Any = sys.modules["logging"]
+    found = module.Logger.manager.loggerDict.copy()
+    return tuple([(name, isinstance(x, module.Logger)) for name, x in found.items()])
+
+
 def environ(call):
     """Handle a read of all of the environment, which is guarded."""
     call.patches.recorder.guard_environ(call.args[0])

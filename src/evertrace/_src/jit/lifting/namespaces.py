@@ -13,7 +13,7 @@ from evertrace._src.jit.lifting import guards, values
 from evertrace._src.jit.lifting.code import is_library_class, is_library_module
 from evertrace._src.jit.lifting.entered_names import Names
 from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
-from evertrace._src.jit.lifting.impure import Intercept, depend_on_settings_of
+from evertrace._src.jit.lifting.impure import Intercept, depend_on_loggers, depend_on_settings_of
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, nowhere
 from evertrace._src.jit.lifting.standins import identity_stand_ins, type_stand_in
@@ -279,8 +279,9 @@ class Namespaces:
         """
         unwritten = self.lifter.unwritten
         unwritten.close()
-        if unwritten.settings:
-            unwritten.depend_on_settings(self.graph, self.lifter.functions.names_called(None))
+        names = self.lifter.functions.names_called(None)
+        unwritten.depend_on_settings(self.graph, names)
+        depend_on_loggers(names, bool(unwritten.settings))
         for names in self._namespaces.values():
             if names.moved() or not deleted.isdisjoint(names.entry.keys() & names.contents()):
                 self.depend_on_order(names)
