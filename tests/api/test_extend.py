@@ -287,6 +287,29 @@ def test_rules_for_concrete_calls_get_arrays_and_may_return_numpys(args):
     assert (np.shape(first), float(second)) == (np.shape(args[0]), 2.0)
 
 
+def test_a_rule_for_concrete_calls_is_given_none_but_concrete_values():
+    """A derivative that applies the primitive to a tangent needs a rule for the way back."""
+    double = extend.Primitive("double")
+    kinds = set()
+
+    @double.def_impl
+    def _(x):
+        kinds.add(type(x))
+        return np.multiply(x, 2)
+
+    double.def_abstract_eval(lambda x: x)
+    ad.primitive_jvps[double] = lambda primals, tangents: (
+        double.bind(*primals),
+        double.bind(*tangents),
+    )
+    assert ev.jvp(double.bind, (3.0,), (1.0,)) == (6.0, 2.0)
+    with pytest.raises(NotImplementedError, match=r"^double has no transposition rule\.\n"):
+        ev.grad(double.bind)(3.0)
+    assert kinds == {ev.Array}
+    ad.primitive_transposes[double] = lambda ct, x: [double.bind(ct)]
+    assert ev.grad(double.bind)(3.0) == 2.0
+
+
 def test_a_primitive_without_rules_says_what_it_lacks():
     with pytest.raises(NotImplementedError, match="nothing has no type rule"):
         extend.Primitive("nothing").bind(1.0)

@@ -48,6 +48,7 @@ class Primitive(primitive.Primitive):
 
     __slots__ = ()
 
+    is_opaque = True
     eager: Any
 
     def bind(self, *args: Any, **params: Any) -> Any:

@@ -229,6 +229,9 @@ class Primitive:
     # What interpreters of jaxprs ask for JAX's `core.call`: our calls are all like those of `jit`.
     call_primitive = map_primitive = False
 
+    # Whether `eager` may compute with values only, so that no tracers are to be given to it.
+    is_opaque = False
+
     # The rules: functions of an operation's own signature, or None, or `Undefined`.
     abstract: Any
     batch: Any

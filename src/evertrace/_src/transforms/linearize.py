@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeGuard
 from evertrace._src import config, errors, source
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import Var, eval_jaxpr
-from evertrace._src.core.primitive import JOINTLY, Primitive
+from evertrace._src.core.primitive import JOINTLY, Primitive, missing_rule
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.builders import no_tangent
@@ -191,6 +191,8 @@ class TapeTrace(Trace):
     def _process_unknown(self, prim, args, params):
         """Note the application of a linear operation to unknowns."""
         if prim.transpose is None and prim.eager is not None:
+            if prim.is_opaque:
+                raise missing_rule(prim, "transposition rule", prim.transpose)
             return prim.eager(*args, **params)  # a wrapper of a function: look inside
         # A tracer with a value is a constant for the linear maps noted here.
         unknown = [self.owns(x) and x.value is None for x in args]
