@@ -6,6 +6,8 @@ import typing
 
 import pytest
 
+import evertrace as ev
+from evertrace.errors import ImpurityError
 from tests.contract.compare import X, case
 
 pytestmark = pytest.mark.engine
@@ -425,3 +427,37 @@ def test_attributes_of_a_wrapper_that_are_set_before_all_are_looked_through(jit)
     step = jit(count)
     for count.n in (0, 7, 0):
         yield step(X), count.n
+
+
+def made_before(base):
+    class Made(base):
+        pass
+
+    return Made.k + len(base.__subclasses__())
+
+
+def made_after(base):
+    count = len(base.__subclasses__())
+    type("Made", (base,), {})
+    return count
+
+
+def made_elsewhere(base):
+    made = type("Made", (base,), {})
+    return len(made.__base__.__subclasses__())
+
+
+@pytest.mark.parametrize("make", [made_before, made_after, made_elsewhere])
+@pytest.mark.parametrize("is_argument", [False, True])
+def test_subclass_that_a_function_makes_and_counts_is_refused(make, is_argument):
+    class Base:
+        k = 1
+
+    def f(x, *given):
+        return x + make(*given or (Base,))
+
+    for _ in range(2):
+        with pytest.raises(
+            ImpurityError, match=r"Base\.__subclasses__\(\) counts, .* makes such a class"
+        ):
+            ev.jit(f)(X, *[Base] * is_argument)

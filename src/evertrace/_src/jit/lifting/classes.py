@@ -11,6 +11,7 @@ import sys
 import types
 from typing import Any
 
+from evertrace._src import errors
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import code_of, info_of, is_library_class
 from evertrace._src.jit.lifting.entered_names import ClassEntries
@@ -39,7 +40,7 @@ class Classes:
         self.lifter, self.graph = lifter, lifter.recorder.graph
         self.identity = lifter.recorder.identity
         self.owners = {}
-        self._reached, self._exact = {}, {}
+        self._reached, self._exact, self._bases = {}, {}, []
 
     def functions_of(self, is_wanted):
         """Return the functions that users' classes, as far as they were reached, have under names.
@@ -165,6 +166,7 @@ class Classes:
             path, keys = f"{entered.node.name}.__subclasses__()", tuple(map(weakly, subclasses))
             node = self.graph.node(entered.node, "subclasses", None, path)
             node.check, node.want = "keys", (dict, keys)
+            self._bases.append((entered.obj, subclasses, path))
             for cls in subclasses:
                 self.lift(cls)
         if name in WHOLE:
@@ -185,6 +187,9 @@ class Classes:
         Args:
           deleted: names of attributes that the code deletes.
         """
+        for base, found, path in self._bases:
+            if [*map(id, type.__subclasses__(base))] != [*map(id, found)]:
+                raise _made_subclass(path)
         for entered in self.identity.entered:
             if type(entered) is ClassEntries:
                 is_set_anew = not deleted.isdisjoint(entered.entry.keys() & entered.contents())
@@ -202,8 +207,19 @@ class Classes:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        for kept in (self._reached, self._exact, self.owners):
+        for kept in (self._reached, self._exact, self.owners, self._bases):
             kept.clear()
+
+
+def _made_subclass(path):
+    return errors.user_error(
+        errors.ImpurityError,
+        f"jit: {path} counts, which the code mentions, and the function makes such a class: a "
+        "compiled call would not make it, and how many there are depends on when Python gets rid "
+        "of those of other calls.",
+        fix="make the class outside of the jitted function, or keep a list of classes of your own.",
+        anchor="impurity",
+    )
 
 
 def _read_by_packages(cls):
