@@ -153,21 +153,23 @@ class Cook:
         if isinstance(value, Tracer):
             return self._of_tracer(value, where)
         if kind in _NUMBERS:
-            return self._anew(number_as_array(value)) if is_result else Constant(value)
+            return self._anew(number_as_array(value), where) if is_result else Constant(value)
         known = self.recorder.identity.known.get(id(value))
         if known is not None and known.obj is value:
             return self.existing(known.node)
         if _is_constant(value):
             return Constant(checked(value, self.recorder.said))
         if kind is Array:
-            return self._new.get(id(value)) or self._note(value, self._anew(value))
+            return self._new.get(id(value)) or self._note(value, self._anew(value, where))
         made = self._new.get(id(value)) or self.recorder.callbacks.recipe_of(value)
         return self._write(value, where, is_result) if made is None else made
 
-    def _anew(self, value):
+    def _anew(self, value, where):
         """Return the recipe of an array that the trace has made: each call has one of its own."""
         if type(value) is not Array:  # an int that no dtype holds
             return Constant(value)
+        if not value.shape:  # a number of the program, which makes arrays without Python
+            return self.out(value, where)
         made = NewCall(Array.__deepcopy__)
         made.args = Constant(value), Constant(None)
         return made
@@ -211,7 +213,9 @@ class Cook:
             return self.call(as_array, made) if _is_dtype_of_ours(value.dtype) else made
         if isinstance(value, np.generic):
             return (
-                self._anew(as_array(value)) if _is_dtype_of_ours(value.dtype) else Constant(value)
+                self._anew(as_array(value), where)
+                if _is_dtype_of_ours(value.dtype)
+                else Constant(value)
             )
         return self._copied(value, where, is_result=True)
 
@@ -221,7 +225,7 @@ class Cook:
         made = self._new.get(id(value)) or self._view_of_copy(value, where)
         is_alone = is_result and id(base) not in self._new
         if made is None and is_alone and _is_dtype_of_ours(value.dtype):
-            return self._anew(as_array(value))
+            return self._anew(as_array(value), where)
         if made is None and base is not None and base.flags.forc:
             made = self._note(value, NewCall(arraywrites.view_at(base, value)))
             made.args = (self._recipe(base, where, False),)
