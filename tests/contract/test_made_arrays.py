@@ -66,3 +66,29 @@ def test_array_that_was_there_before_is_that_array():
         out = f(X)
         assert all(x is kept for x in out[:3])
         assert out[3] is X
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *(0, 1, -1, 2**31 - 1, -(2**31), 0.0, -0.0, 1.5, 1e-42, -1e-60, 3.4e38, 3.5e38),
+        *(-np.inf, np.nan, 2j, complex(1e-60, 1e60), True, False),
+    ],
+)
+def test_number_of_any_size_that_is_returned_is_the_array_of_it(number):
+    s = Record(n=number)
+    f = ev.jit(lambda x: (x, s.n))
+    with np.errstate(all="ignore"):
+        expected = np.asarray(jnp.asarray(number))
+    with np.errstate(all="raise"):
+        for _ in range(2):
+            out = f(X)[1]
+            assert out.dtype == expected.dtype
+            assert out.weak_type == (type(number) is not bool)
+            assert np.asarray(out).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 10**30])
+def test_number_that_no_dtype_holds_is_returned_as_it_is(number):
+    s = Record(n=number)
+    assert ev.jit(lambda x: (x, s.n))(X)[1] == number

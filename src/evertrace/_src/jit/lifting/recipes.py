@@ -6,6 +6,7 @@ once per call. `cook` writes recipes, a `Kitchen` holds what they are made from.
 """
 
 import functools
+import math
 import operator
 import types
 from collections.abc import Sequence
@@ -92,11 +93,24 @@ class NumberAsArray(NamedTuple):
 
 def number_as_array(value):
     """Return a Python number as the weakly typed array that it is to our operations."""
-    dtype = dtypes.default_dtype(type(value))
-    if type(value) is int and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+    kind = type(value)
+    dtype = dtypes.default_dtype(kind)
+    aval, least, most = _held(kind, dtype)
+    if not value or least <= abs(value) <= most:  # at each call that returns a counter
+        return Array(aval, np.asarray(value, dtype))
+    if kind is int and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         return value
     with np.errstate(all="ignore"):
-        return Array(ShapedArray((), dtype, type(value) is not bool), np.asarray(value, dtype))
+        return Array(aval, np.asarray(value, dtype))
+
+
+@functools.cache
+def _held(kind, dtype):
+    """Return the aval of a Python number's type, and what sizes its dtype surely holds."""
+    aval = ShapedArray((), dtype, kind is not bool)
+    if kind is float:
+        return aval, float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)
+    return aval, (math.inf if kind is complex else 0), (np.iinfo(dtype).max if kind is int else 1)
 
 
 class Constant(NamedTuple):
