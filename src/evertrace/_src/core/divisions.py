@@ -6,9 +6,12 @@ first; an empty one leaves open how the dimension lies. Operations say by their 
 equation by equation.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -19,13 +22,20 @@ from evertrace._src.core.pictures import side_by_side
 from evertrace._src.core.primitive import JOINTLY
 from evertrace._src.core.tracer import state
 
+if TYPE_CHECKING:
+    from evertrace._src.core.aval import ShapedArray
+    from evertrace._src.core.factors import Factors
+    from evertrace._src.core.primitive import Primitive
+
+Division: TypeAlias = tuple[tuple[str, ...], ...]
+
 _MOST_ROUNDS = 8  # of a loop's body, until its carry lies as it did before
 _SUM_IT_UP = (
     "sum it up before: `reshard(x, P(...))` without `unreduced`, or `lax.psum` within `shard_map`."
 )
 
 
-class Axes(dict):
+class Axes(dict[str, int]):
     """The axes of a mesh: their sizes by name.
 
     Attributes:
@@ -36,7 +46,12 @@ class Axes(dict):
 
     __slots__ = ("explicit", "mesh")
 
-    def __init__(self, sizes, explicit=(), mesh=None):
+    def __init__(
+        self,
+        sizes: Mapping[str, int] | Iterable[tuple[str, int]],
+        explicit: Iterable[str] = (),
+        mesh: Any = None,
+    ) -> None:
         super().__init__(sizes)
         self.explicit, self.mesh = frozenset(explicit), mesh
 
@@ -50,25 +65,31 @@ class Inside:
 
     __slots__ = ("_prim", "_src", "mesh_sizes")
 
-    def __init__(self, prim, mesh_sizes, src):
+    def __init__(
+        self, prim: Primitive, mesh_sizes: Mapping[str, int], src: source.Source | None
+    ) -> None:
         self._prim, self._src, self.mesh_sizes = prim, src, mesh_sizes
 
-    def __call__(self, closed_jaxpr, divisions):
+    def __call__(
+        self, closed_jaxpr: Jaxpr | ClosedJaxpr, divisions: Sequence[Division]
+    ) -> list[Division]:
         return divide_jaxpr(closed_jaxpr.jaxpr, divisions, self.mesh_sizes)
 
-    def joined(self, one, other):
+    def joined(self, one: Division, other: Division) -> Division:
         """Return what two divisions of an array agree on, where one goes on from the other.
 
         Raises:
           ShardingTypeError: it is yet to be summed on one way, and not on the other.
         """
         used: set[str] = set()
-        found = []
+        found: list[tuple[str, ...]] = []
         for pair in zip(one, other, strict=True):
             axes = tuple(itertools.takewhile(lambda a: a not in used, _agreed(*pair)))
             used.update(axes)
             found.append(axes)
-        sums = [d.axes if type(d) is Unreduced else frozenset() for d in (one, other)]
+        sums: list[frozenset[str]] = [
+            d.axes if type(d) is Unreduced else frozenset() for d in (one, other)
+        ]
         both = sums[0] | sums[1]
         if sums[0] == sums[1] or Zeros in (type(one), type(other)):
             return Unreduced(found, both) if both else tuple(found)
@@ -84,7 +105,9 @@ class Inside:
             src=self._src,
         )
 
-    def settled(self, turn, carry):
+    def settled(
+        self, turn: Callable[[list[Division]], list[Division]], carry: list[Division]
+    ) -> list[Division]:
         """Return the divisions of a loop's carry: those that a turn leaves as they are.
 
         Args:
@@ -98,7 +121,9 @@ class Inside:
             carry = after
         return [((),) * len(division) for division in carry]
 
-    def along(self, names, divisions, of_terms):
+    def along(
+        self, names: Collection[str], divisions: Sequence[Division], of_terms: str | None
+    ) -> list[Division]:
         """Return the divisions of what devices along named axes make of an array together.
 
         Args:
@@ -107,7 +132,7 @@ class Inside:
           of_terms: what terms of a sum along these axes become: "sum", "terms", None is an error.
         """
         (division,) = divisions
-        axes = division.axes if type(division) is Unreduced else frozenset()
+        axes: frozenset[str] = division.axes if type(division) is Unreduced else frozenset()
         if of_terms is None and not axes.isdisjoint(names):
             raise errors.user_error(
                 errors.ShardingTypeError,
@@ -120,7 +145,7 @@ class Inside:
         axes = axes.union(names) if of_terms == "terms" else axes.difference(names)
         return [Unreduced(division, axes) if axes else tuple(division)]
 
-    def decide(self, division):
+    def decide(self, division: Division) -> None:
         """Raise if the number that decides which way is taken is yet to be summed."""
         if type(division) is Unreduced:
             raise errors.user_error(
@@ -133,7 +158,7 @@ class Inside:
             )
 
 
-class Unreduced(tuple):
+class Unreduced(tuple[tuple[str, ...], ...]):
     """The division of an array of which each device has a part of a sum, yet to be added up.
 
     It is equal to none that says nothing of sums.
@@ -142,57 +167,65 @@ class Unreduced(tuple):
       axes: the axes of the mesh along which parts are to be added up.
     """
 
-    axes: frozenset
+    axes: frozenset[str]
 
-    def __new__(cls, division, axes):
+    def __new__(cls, division: Iterable[tuple[str, ...]], axes: Collection[str]) -> Self:
         """Return a division with these axes; those that divide a dimension as well do not."""
         self = super().__new__(cls, [tuple([a for a in d if a not in axes]) for d in division])
         self.axes = frozenset(axes)
         return self
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         same = type(other) is Unreduced and self.axes == other.axes
-        return same and tuple.__eq__(self, other)
+        return same and super().__eq__(other)
 
-    def __ne__(self, other):
+    def __ne__(self, other: object) -> bool:
         return not self == other
 
-    def __hash__(self):
-        return hash((tuple.__hash__(self), self.axes))
+    def __hash__(self) -> int:
+        return hash((super().__hash__(), self.axes))
 
 
-def with_dimensions(division, dims):
+def with_dimensions(division: Division, dims: Iterable[tuple[str, ...]]) -> Division:
     """Return the division of an array with other dimensions, which is a sum where the other is."""
     return Unreduced(dims, division.axes) if type(division) is Unreduced else tuple(dims)
 
 
-class Varying(tuple):
+class Varying(tuple[tuple[str, ...], ...]):
     """The division of what differs among devices within `shard_map`, and is no term of a sum.
 
     A sum goes through no product with it: each term would be multiplied by something else.
     """
 
-    def __new__(cls, division, axes):
+    def __new__(cls, division: Iterable[tuple[str, ...]], axes: Collection[str]) -> Self:
         """Return the division; the axes along which it differs are those of the terms beside it."""
         return super().__new__(cls, division)
 
 
-class Zeros(tuple):
+class Zeros(tuple[tuple[str, ...], ...]):
     """The division of zeros that a program makes: sums along whatever axes."""
 
 
-def open_division(aval):
+def open_division(aval: ShapedArray) -> Division:
     """Return the division of an array that nothing divides."""
     return ((),) * aval.ndim
 
 
-def division_of_number(aval, value):
+def division_of_number(aval: ShapedArray, value: Any) -> Division:
     """Return the division of what no mesh divides, of which the value is known, or None."""
     division = open_division(aval)
     return division if value is None or np.any(value) else Zeros(division)
 
 
-def divide(prim, operands, divisions, results, params, mesh_sizes, src=None):
+def divide(
+    prim: Primitive,
+    operands: Sequence[ShapedArray],
+    divisions: Sequence[Division],
+    results: Sequence[ShapedArray],
+    params: Mapping[str, Any],
+    mesh_sizes: Mapping[str, int],
+    src: source.Source | None = None,
+) -> list[Division]:
     """Return the divisions of the results of one operation.
 
     A factor is divided as its dimensions are; where operands disagree, as far as they agree. An
@@ -212,7 +245,7 @@ def divide(prim, operands, divisions, results, params, mesh_sizes, src=None):
         one is yet to be summed and the operation is not linear in it.
     """
     if Unreduced in map(type, divisions):
-        plain = list(map(tuple, divisions))
+        plain: list[Division] = list(map(tuple, divisions))
         if source.is_backward(src):  # cotangents, which nobody has written
             return divide(prim, operands, plain, results, params, mesh_sizes, src)
         if prim.divide is None:
@@ -233,18 +266,26 @@ def divide(prim, operands, divisions, results, params, mesh_sizes, src=None):
     return divide_by(factors, operands, divisions, results, mesh_sizes)
 
 
-def divide_by(factors, operands, divisions, results, mesh_sizes):
+def divide_by(
+    factors: Factors,
+    operands: Sequence[ShapedArray],
+    divisions: Sequence[Division],
+    results: Sequence[ShapedArray],
+    mesh_sizes: Mapping[str, int],
+) -> list[Division]:
     """Return the divisions of results that factors make of those of operands."""
     sizes = _sizes(factors, (*operands, *results))
     axes = _axes_of_factors(factors, divisions, sizes, mesh_sizes)
     return [_division(dims, axes, sizes, mesh_sizes) for dims in factors.results]
 
 
-def divide_jaxpr(jaxpr, divisions, mesh_sizes):
+def divide_jaxpr(
+    jaxpr: Jaxpr, divisions: Sequence[Division], mesh_sizes: Mapping[str, int]
+) -> list[Division]:
     """Return the divisions of a jaxpr's outputs for those of its inputs; constants are open."""
-    known: dict[Any, tuple] = dict(zip(jaxpr.invars, divisions, strict=True))
+    known: dict[Any, Division] = dict(zip(jaxpr.invars, divisions, strict=True))
 
-    def read(atom):
+    def read(atom: Any) -> Division:
         if type(atom) is Literal:
             return division_of_number(atom.aval, atom.val)
         found = known.get(atom)
@@ -264,7 +305,13 @@ def divide_jaxpr(jaxpr, divisions, mesh_sizes):
     return [read(x) for x in jaxpr.outvars]
 
 
-def _axes_of_sum(prim, operands, divisions, src, results=()):
+def _axes_of_sum(
+    prim: Primitive,
+    operands: Sequence[ShapedArray],
+    divisions: Sequence[Division],
+    src: source.Source | None,
+    results: Sequence[ShapedArray] = (),
+) -> frozenset[str]:
     """Return the axes along which results are yet to be summed, since operands are.
 
     A sum goes through what is linear in it: in all operands at once, which are then sums along the
@@ -295,21 +342,23 @@ def _axes_of_sum(prim, operands, divisions, src, results=()):
     )
 
 
-def _adds_nothing(operands, first, i, division):
+def _adds_nothing(operands: Sequence[ShapedArray], first: int, i: int, division: Division) -> bool:
     """Whether an operand beside a term is zero, or an index or predicate, the same for all."""
     if type(division) is Zeros:
         return True
     return type(division) is not Varying and is_inexact(operands[i]) < is_inexact(operands[first])
 
 
-def of_call(name):
+def of_call(name: str) -> Callable[..., Any]:
     """Return the `divide` rule of what means nothing but the jaxpr in a param.
 
     Called with arrays, a custom rule holds a Python function instead, whose operations lay out what
     they give: there is nothing to say then, None.
     """
 
-    def rule(divisions, divide_jaxpr, **params):
+    def rule(
+        divisions: Sequence[Division], divide_jaxpr: Inside, **params: Any
+    ) -> list[Division] | None:
         callee = params[name]
         is_jaxpr = isinstance(callee, (Jaxpr, ClosedJaxpr))
         return divide_jaxpr(callee, divisions) if is_jaxpr else None
@@ -317,8 +366,9 @@ def of_call(name):
     return rule
 
 
-def _sizes(factors, avals):
+def _sizes(factors: Factors, avals: Sequence[ShapedArray]) -> dict[Any, int]:
     sizes = dict(factors.sizes)
+    size: int
     for dims, aval in zip((*factors.operands, *factors.results), avals, strict=True):
         for parts, size in zip(dims, aval.shape, strict=True):
             if len(parts) == 1:
@@ -326,9 +376,14 @@ def _sizes(factors, avals):
     return sizes
 
 
-def _axes_of_factors(factors, divisions, sizes, mesh_sizes):
+def _axes_of_factors(
+    factors: Factors,
+    divisions: Sequence[Division],
+    sizes: Mapping[Any, int],
+    mesh_sizes: Mapping[str, int],
+) -> dict[Any, tuple[str, ...]]:
     """Return a dict: factor -> axes that divide it."""
-    found: dict[Any, tuple] = {}
+    found: dict[Any, tuple[str, ...]] = {}
     for dims, division in zip(factors.operands, divisions, strict=True):
         for parts, axes in zip(dims, division, strict=True):
             left = axes
@@ -343,10 +398,17 @@ def _axes_of_factors(factors, divisions, sizes, mesh_sizes):
     return found
 
 
-def _check_agreement(prim, factors, operands, divisions, mesh_sizes, src):
+def _check_agreement(
+    prim: Primitive,
+    factors: Factors,
+    operands: Sequence[ShapedArray],
+    divisions: Sequence[Division],
+    mesh_sizes: Any,
+    src: source.Source | None,
+) -> None:
     """Raise if operands divide one dimension along different axes, some of them explicit."""
-    explicit = mesh_sizes.explicit
-    found: dict[Any, tuple] = {}
+    explicit: frozenset[str] = mesh_sizes.explicit
+    found: dict[Any, tuple[int, int, tuple[str, ...]]] = {}
     for number, (dims, division) in enumerate(zip(factors.operands, divisions, strict=True)):
         for dim, (parts, axes) in enumerate(zip(dims, division, strict=True)):
             if not parts or not axes:
@@ -374,7 +436,7 @@ def _check_agreement(prim, factors, operands, divisions, mesh_sizes, src):
                 )
 
 
-def _shown(aval, division):
+def _shown(aval: ShapedArray, division: Division) -> str:
     """Return a type with the axes that divide it: ``f32[8@x,4]``."""
     dims = [
         f"{n}@{'+'.join(map(str, axes))}" if axes else f"{n}"
@@ -384,13 +446,13 @@ def _shown(aval, division):
     return f"{aval.str_short().partition('[')[0]}[{','.join(dims)}]{sums}"
 
 
-def _listed(axes):
+def _listed(axes: Iterable[str]) -> str:
     return " and ".join(map(repr, axes))
 
 
-def _taken(axes, size, mesh_sizes):
+def _taken(axes: tuple[str, ...], size: int, mesh_sizes: Mapping[str, int]) -> tuple[str, ...]:
     """Return as many of the axes, from the first on, as divide a size evenly."""
-    taken = ()
+    taken: tuple[str, ...] = ()
     for axis in axes:
         if size % _product((*taken, axis), mesh_sizes):
             break
@@ -398,7 +460,7 @@ def _taken(axes, size, mesh_sizes):
     return taken
 
 
-def _agreed(one, other):
+def _agreed(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     """Return the longer one if the other begins it, else what both begin with."""
     if one[: len(other)] == other:
         return one
@@ -408,11 +470,16 @@ def _agreed(one, other):
     return tuple([axis for axis, _ in same])
 
 
-def _division(dims, axes, sizes, mesh_sizes):
+def _division(
+    dims: Iterable[Any],
+    axes: Mapping[Any, tuple[str, ...]],
+    sizes: Mapping[Any, int],
+    mesh_sizes: Mapping[str, int],
+) -> Division:
     used: set[str] = set()
-    found = []
+    found: list[tuple[str, ...]] = []
     for parts in dims:
-        entry = ()
+        entry: tuple[str, ...] = ()
         for factor in parts:
             here = tuple(itertools.takewhile(lambda a: a not in used, axes.get(factor, ())))
             entry += here
@@ -423,5 +490,5 @@ def _division(dims, axes, sizes, mesh_sizes):
     return tuple(found)
 
 
-def _product(axes, mesh_sizes):
+def _product(axes: Iterable[str], mesh_sizes: Mapping[str, int]) -> int:
     return math.prod([mesh_sizes[a] for a in axes])

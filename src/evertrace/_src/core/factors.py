@@ -10,9 +10,15 @@ rules" in its documentation).
 `core.divisions` derives from it where results lie.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from evertrace._src.core.aval import ShapedArray
 
 
 class Factors(NamedTuple):
@@ -29,7 +35,7 @@ class Factors(NamedTuple):
     sizes: tuple[tuple[Any, int], ...] = ()
 
 
-def by_dimension(operands, results):
+def by_dimension(operands: Iterable[Iterable[Any]], results: Iterable[Iterable[Any]]) -> Factors:
     """Return the `Factors` of dimensions that are one factor each, or None, for none.
 
     Example:
@@ -38,7 +44,7 @@ def by_dimension(operands, results):
       ((('i',), ('k',)),)
     """
 
-    def alone(side):
+    def alone(side: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
         return tuple([tuple([() if f is None else (f,) for f in dims]) for dims in side])
 
     return Factors(alone(operands), alone(results))
@@ -47,23 +53,27 @@ def by_dimension(operands, results):
 # ---------------------------------------------------------------- rules that operations share
 
 
-def pointwise(operands, results, **params):
+def pointwise(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any
+) -> Factors:
     """Return the factors of what treats elements alone; rank 0 stands beside any shape."""
     ranks = range(max([aval.ndim for aval in results], default=0))
     sides = [[ranks[: aval.ndim] for aval in side] for side in (operands, results)]
     return by_dimension(*sides)
 
 
-def along_all_but(*names):
+def along_all_but(*names: str) -> Callable[..., Factors]:
     """Return the rule of what needs the dimensions that params name in one piece.
 
     Results have the operands' dimensions. A param is one dimension or several.
     """
 
-    def rule(operands, results, **params):
-        whole = set()
+    def rule(
+        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any
+    ) -> Factors:
+        whole: set[int] = set()
         for name in names:
-            dims = params[name]
+            dims: tuple[int, ...] | list[int] | int = params[name]
             whole.update(dims if isinstance(dims, (tuple, list)) else (dims,))
         kept = [None if i in whole else i for i in range(operands[0].ndim)]
         return by_dimension([kept[: a.ndim] for a in operands], [kept[: a.ndim] for a in results])
@@ -71,10 +81,12 @@ def along_all_but(*names):
     return rule
 
 
-def without(name):
+def without(name: str) -> Callable[..., Factors]:
     """Return the rule of what takes away the dimensions that a param names."""
 
-    def rule(operands, results, **params):
+    def rule(
+        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any
+    ) -> Factors:
         dims = range(operands[0].ndim)
         kept = [i for i in dims if i not in params[name]]
         return by_dimension([dims] * len(operands), [kept] * len(results))
@@ -82,7 +94,9 @@ def without(name):
     return rule
 
 
-def of_equal_size(operands, results, **params):
+def of_equal_size(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any
+) -> Factors:
     """Return the factors of what leaves dimensions where they are: those that keep their size."""
     ndim, sizes = results[0].ndim, results[0].shape
     sides = [
@@ -95,14 +109,16 @@ def of_equal_size(operands, results, **params):
     return by_dimension(*sides)
 
 
-def shared_lead(operands, results, **params):
+def shared_lead(
+    operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any
+) -> Factors:
     """Return the factors of what leaves alone as many leading dimensions as all sides have."""
     lead = min([aval.ndim for aval in (*operands, *results)])
     sides = [[[*range(lead), *[None] * (a.ndim - lead)] for a in s] for s in (operands, results)]
     return by_dimension(*sides)
 
 
-def batched(core):
+def batched(core: int) -> Callable[..., Factors]:
     """Return the rule of what is done for each of the leading dimensions.
 
     Args:
@@ -110,7 +126,9 @@ def batched(core):
         its leading dimensions, and as many lead every other operand and result.
     """
 
-    def rule(operands, results, **params):
+    def rule(
+        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any
+    ) -> Factors:
         lead = operands[0].ndim - core
         sides = [
             [[*range(lead), *[None] * (a.ndim - lead)] if a.ndim >= lead else [] for a in side]
@@ -121,26 +139,28 @@ def batched(core):
     return rule
 
 
-def split_alike(shape, new_shape):
+def split_alike(shape: Sequence[Any], new_shape: Sequence[Any]) -> tuple[Any, ...]:
     """Return the factors of the dimensions of a shape and of another one of as many elements.
 
     Returns:
       Two lists of tuples of factors, and pairs (factor, size). Dimensions are cut where both have
       a border; within a group whose sizes do not divide each other there are no factors.
     """
-    sides: list[list[tuple]] = [[], []]
+    sides: list[list[tuple[int, ...]]] = [[], []]
     sizes: dict[int, int] = {}
     numbers = itertools.count()
     for group, new_group in _groups(shape, new_shape):
         cut = _cut(group, new_group)
-        names = [] if cut is None else [next(numbers) for _ in cut]
+        names: list[int] = [] if cut is None else [next(numbers) for _ in cut]
         sizes.update(zip(names, cut or (), strict=True))
         for side, dims in zip(sides, (group, new_group), strict=True):
             side.extend([()] * len(dims) if cut is None else _spelled(dims, names, cut))
     return *sides, tuple(sizes.items())
 
 
-def _groups(shape, new_shape):
+def _groups(
+    shape: Sequence[Any], new_shape: Sequence[Any]
+) -> Iterator[tuple[Sequence[Any], Sequence[Any]]]:
     """Yield the shortest runs of dimensions of both shapes that have as many elements."""
     i = j = 0
     while i < len(shape) or j < len(new_shape):
@@ -155,7 +175,7 @@ def _groups(shape, new_shape):
         yield shape[start[0] : i], new_shape[start[1] : j]
 
 
-def _cut(shape, new_shape):
+def _cut(shape: Sequence[Any], new_shape: Sequence[Any]) -> list[int] | None:
     """Return the sizes of the factors that both runs of dimensions are made of, or None."""
     if 0 in shape or 0 in new_shape:
         return None
@@ -165,9 +185,12 @@ def _cut(shape, new_shape):
     return None if any(a % b for a, b in pairs) else [a // b for a, b in pairs]
 
 
-def _spelled(dims, names, sizes):
+def _spelled(
+    dims: Sequence[Any], names: Sequence[int], sizes: Sequence[int]
+) -> list[tuple[int, ...]]:
     """Return, for each dimension, the factors that it is made of."""
-    found, at = [], 0
+    found: list[tuple[int, ...]] = []
+    at = 0
     for size in dims:
         start, product = at, 1
         while product < size:

@@ -1,11 +1,16 @@
 """Pictures of arrays that are divided over a mesh, in text, for messages."""
 
 import itertools
+from collections.abc import Mapping, Sequence
 
 _MOST = 8  # parts of a dimension that are drawn
 
 
-def side_by_side(titles, divisions, sizes):
+def side_by_side(
+    titles: Sequence[str],
+    divisions: Sequence[Sequence[Sequence[str]]],
+    sizes: Mapping[str, int],
+) -> list[str]:
     r"""Return lines that show the parts of arrays, and which coordinates of the mesh have each.
 
     Args:
@@ -40,7 +45,7 @@ def side_by_side(titles, divisions, sizes):
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-def _grid(division, sizes):
+def _grid(division: Sequence[Sequence[str]], sizes: Mapping[str, int]) -> list[str]:
     """Return the lines of one array; a dimension of no axes is one part."""
     if len(division) not in (1, 2):
         return []
@@ -54,7 +59,7 @@ def _grid(division, sizes):
     return [line, *[text for row in rows for text in (row, line)]]
 
 
-def _parts(axes, sizes):
+def _parts(axes: Sequence[str], sizes: Mapping[str, int]) -> list[str]:
     """Return the coordinates of each part of a dimension, the first axis slowest."""
     places = itertools.product(*[range(sizes[axis]) for axis in axes])
     return [
