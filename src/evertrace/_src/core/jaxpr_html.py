@@ -1,6 +1,6 @@
 """A jaxpr as notebooks show it: inner programs folded, types and source lines when pointed at."""
 
-from typing import Any
+from typing import Any, cast
 
 from evertrace._src import markup, source
 from evertrace._src.core import pretty
@@ -48,9 +48,10 @@ class _Writer:
             if id(var) not in used:
                 names.names[id(var)] = "_"
         inner_names = pretty.callee_names(eqn, names) if eqn.primitive.is_call else names
-        params, inner = [], []
+        params: list[str] = []
+        inner: list[str] = []
         for key, value in pretty.shown_params(eqn):
-            programs = value if isinstance(value, tuple) else (value,)
+            programs = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
             if programs and all(map(pretty.is_jaxpr, programs)):
                 for i, closed in enumerate(programs):
                     title = f"{key}[{i}]" if isinstance(value, tuple) else key

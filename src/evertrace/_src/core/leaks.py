@@ -4,13 +4,21 @@ What refers to a variable of the jaxpr besides the jaxpr itself is found by the 
 That is slow, so it is done under ``check_tracer_leaks`` only.
 """
 
+from __future__ import annotations
+
 import gc
 import types
+from collections.abc import Sized
+from typing import TYPE_CHECKING, Any, cast
 
 from evertrace._src import errors
 
+if TYPE_CHECKING:
+    from evertrace._src.core.aval import ShapedArray
+    from evertrace._src.core.jaxpr import Jaxpr
 
-def check_variables(jaxpr, name):
+
+def check_variables(jaxpr: Jaxpr, name: str | None) -> None:
     """Raise `LeakedTracerError` if anything but the jaxpr holds one of its variables."""
     owned = {id(jaxpr.invars), id(jaxpr.constvars), id(jaxpr.outvars)}
     owned |= {id(v._trace.invars) for v in jaxpr.invars}
@@ -26,14 +34,14 @@ def check_variables(jaxpr, name):
             raise _leak_error(name, var.aval, holders[0])
 
 
-def _is_ours(holder, owned):
+def _is_ours(holder: object, owned: set[int]) -> bool:
     """Whether a referrer is the jaxpr's, or a call that has not returned yet."""
     if id(holder) in owned or isinstance(holder, types.FrameType):
         return True
     return type(holder).__module__.startswith("evertrace.")
 
 
-def _leak_error(name, aval, holder):
+def _leak_error(name: str | None, aval: ShapedArray, holder: object) -> errors.LeakedTracerError:
     return errors.user_error(
         errors.LeakedTracerError,
         f"{name or 'trace'}: a traced value {aval.str_short()} is still referenced by "
@@ -43,11 +51,12 @@ def _leak_error(name, aval, holder):
     )
 
 
-def _described(holder):
+def _described(holder: object) -> str:
     """Word what holds a tracer: its type, and for containers an example of what is in it."""
     kind = type(holder).__name__
     if isinstance(holder, dict):
-        return f"a dict with the keys {', '.join(map(repr, list(holder)[:4]))}"
+        keys = list(cast("dict[Any, Any]", holder))[:4]
+        return f"a dict with the keys {', '.join(map(repr, keys))}"
     if isinstance(holder, (list, tuple, set)):
-        return f"a {kind} of {len(holder)} elements"
+        return f"a {kind} of {len(cast('Sized', holder))} elements"
     return f"a {kind}"

@@ -5,9 +5,13 @@ order in which they appear, and a small document printer that breaks lines only 
 not fit (P. Wadler, "A prettier printer", 2003).
 """
 
+from __future__ import annotations
+
 import functools
 import itertools
 from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Any, TypeAlias, cast
 
 from evertrace._src import source
 
@@ -16,6 +20,7 @@ WIDTH = 80
 # ---------------------------------------------------------------- documents
 # A document is a string, a list of documents (concatenation), or a Group of one. Inside a group
 # that fits on the line, BREAK prints as its flat text, otherwise as a newline.
+Doc: TypeAlias = "str | list[Doc] | Break | Nest | Group"
 
 
 class Break:
@@ -23,7 +28,7 @@ class Break:
 
     __slots__ = ("flat",)
 
-    def __init__(self, flat=" "):
+    def __init__(self, flat: str = " ") -> None:
         self.flat = flat
 
 
@@ -32,7 +37,7 @@ class Nest:
 
     __slots__ = ("doc", "indent")
 
-    def __init__(self, indent, doc):
+    def __init__(self, indent: int, doc: Doc) -> None:
         self.indent, self.doc = indent, doc
 
 
@@ -41,13 +46,14 @@ class Group:
 
     __slots__ = ("doc",)
 
-    def __init__(self, doc):
+    def __init__(self, doc: Doc) -> None:
         self.doc = doc
 
 
-def flat_width(doc, limit):
+def flat_width(doc: Doc, limit: int) -> int:
     """Return the width of `doc` on one line, or a number above `limit` once it is passed."""
-    width, stack = 0, [doc]
+    width = 0
+    stack: list[Doc] = [doc]
     while stack and width <= limit:
         doc = stack.pop()
         if isinstance(doc, str):
@@ -61,10 +67,11 @@ def flat_width(doc, limit):
     return width
 
 
-def render(doc, width=WIDTH):
+def render(doc: Doc, width: int = WIDTH) -> str:
     """Lay `doc` out in lines of at most `width` characters where its groups allow it."""
-    out, column = [], 0
-    stack = [(0, False, doc)]
+    out: list[str] = []
+    column = 0
+    stack: list[tuple[int, bool, Doc]] = [(0, False, doc)]
     while stack:
         indent, flat, doc = stack.pop()
         if isinstance(doc, str):
@@ -86,15 +93,15 @@ def render(doc, width=WIDTH):
     return "".join(out)
 
 
-def join(separator, docs):
+def join(separator: Doc, docs: Sequence[Doc]) -> list[Doc]:
     """Return the documents with `separator` between them."""
-    out = []
+    out: list[Doc] = []
     for i, doc in enumerate(docs):
         out += [separator, doc] if i else [doc]
     return out
 
 
-def fill(words):
+def fill(words: Sequence[str]) -> Nest:
     """Return the words with spaces between them, and line breaks where a line is full."""
     return Nest(2, join(Group(Break()), words))
 
@@ -110,24 +117,24 @@ class Names:
       shared: the names of jaxprs that are printed once, in front, by id.
     """
 
-    def __init__(self, parent=None, shared=None):
-        self.names = {}
+    def __init__(self, parent: Names | None = None, shared: dict[int, str] | None = None) -> None:
+        self.names: dict[int, str] = {}
         self.shared = shared or {} if parent is None else parent.shared
         self.counter = itertools.count() if parent is None else parent.counter
 
-    def __call__(self, var):
+    def __call__(self, var: Any) -> str:
         """Return the name of a variable."""
         name = self.names.get(id(var))
         if name is None:
             name = self.names[id(var)] = self._fresh()
         return name
 
-    def _fresh(self):
+    def _fresh(self) -> str:
         taken = self.shared.values()
         return next(name for n in self.counter if (name := _letters(n)) not in taken)
 
 
-def _letters(n):
+def _letters(n: int) -> str:
     text = ""
     while True:
         n, r = divmod(n, 26)
@@ -136,12 +143,12 @@ def _letters(n):
             return text
 
 
-def is_var(x):
+def is_var(x: Any) -> bool:
     """Whether an operand is a variable rather than a literal (which carries its value)."""
     return not hasattr(x, "val")
 
 
-def literal(lit):
+def literal(lit: Any) -> str:
     """Return a literal as ``1.0:f32[]``, with all digits of its value, as JAX does.
 
     A weakly typed one is Python's number: it has no more digits than its dtype can tell apart.
@@ -158,7 +165,9 @@ def literal(lit):
 MAX_INLINE_EQNS = 10
 
 
-def jaxpr_text(jaxpr, *, source_info=False, name_stack=False, width=WIDTH):
+def jaxpr_text(
+    jaxpr: Any, *, source_info: bool = False, name_stack: bool = False, width: int = WIDTH
+) -> str:
     """Return a jaxpr as text.
 
     Args:
@@ -170,21 +179,23 @@ def jaxpr_text(jaxpr, *, source_info=False, name_stack=False, width=WIDTH):
     note = functools.partial(_note, source_info, name_stack)
     front = _shared_jaxprs(jaxpr)
     names = Names(shared={id(inner): name for name, inner in front.items()})
-    docs = [
+    docs: list[Doc] = [
         [f"let {name} = ", _jaxpr_doc(inner, Names(names), note), " in"]
         for name, inner in front.items()
     ]
     return render(join(Break(), [*docs, _jaxpr_doc(jaxpr, Names(names), note)]), width)
 
 
-def eqn_text(eqn, width=WIDTH):
+def eqn_text(eqn: Any, width: int = WIDTH) -> str:
     """Return a single equation as text."""
     return render(_eqn_doc(eqn, Names(), _no_note, frozenset(map(id, eqn.outvars))), width)
 
 
-def _shared_jaxprs(jaxpr):
+def _shared_jaxprs(jaxpr: Any) -> dict[str, Any]:
     """Return the inner jaxprs to be printed in front, by name, outer ones first."""
-    counts, found, names = Counter(), {}, {}
+    counts: Counter[int] = Counter()
+    found: dict[int, Any] = {}
+    names: dict[int, str] = {}
     queue = deque([jaxpr])
     while queue:
         for eqn in queue.popleft().eqns:
@@ -193,7 +204,8 @@ def _shared_jaxprs(jaxpr):
                 found[id(inner)] = inner
                 names.setdefault(id(inner), _plain_name(eqn.params.get("name")))
                 queue.append(inner)
-    front, taken = {}, Counter()
+    front: dict[str, Any] = {}
+    taken: Counter[str] = Counter()
     for key, inner in found.items():
         if counts[key] > 1 or len(inner.eqns) > MAX_INLINE_EQNS:
             name = names[key]
@@ -202,18 +214,18 @@ def _shared_jaxprs(jaxpr):
     return front
 
 
-def _plain_name(name):
+def _plain_name(name: Any) -> str:
     return name.strip("<>") if isinstance(name, str) else "jaxpr"
 
 
-def _inner_jaxprs(params):
+def _inner_jaxprs(params: Mapping[str, Any]) -> Iterator[Any]:
     for value in params.values():
-        for item in value if isinstance(value, tuple) else (value,):
+        for item in cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,):
             if is_jaxpr(item):
                 yield item.jaxpr
 
 
-def _jaxpr_doc(jaxpr, names, note):
+def _jaxpr_doc(jaxpr: Any, names: Names, note: Callable[[Any], str]) -> Group:
     used = used_ids(jaxpr)
     consts = [_binder(names(v), v) for v in jaxpr.constvars]
     inputs = [_binder(names(v), v) for v in jaxpr.invars]
@@ -229,11 +241,11 @@ def _jaxpr_doc(jaxpr, names, note):
     )
 
 
-def _binder(name, var):
+def _binder(name: str, var: Any) -> str:
     return f"{name}:{var.aval.str_short()}"
 
 
-def used_ids(jaxpr):
+def used_ids(jaxpr: Any) -> set[int]:
     """Return the ids of the variables that a jaxpr reads or returns."""
     used = {id(v) for v in jaxpr.outvars}
     for eqn in jaxpr.eqns:
@@ -241,7 +253,7 @@ def used_ids(jaxpr):
     return used
 
 
-def _eqn_doc(eqn, names, note, used):
+def _eqn_doc(eqn: Any, names: Names, note: Callable[[Any], str], used: Set[int]) -> list[Doc]:
     for var in eqn.outvars:
         if id(var) not in used:
             names.names[id(var)] = "_"
@@ -249,7 +261,7 @@ def _eqn_doc(eqn, names, note, used):
     outs = [_binder(names(v), v) for v in eqn.outvars]
     operands = [names(v) if is_var(v) else literal(v) for v in eqn.invars]
     params = [_param_doc(k, v, inner or names, note) for k, v in shown_params(eqn)]
-    doc = [fill(outs), " = " if outs else "", eqn.primitive.name]
+    doc: list[Doc] = [fill(outs), " = " if outs else "", eqn.primitive.name]
     if params:
         doc.append(Group(["[", Nest(2, [Break(""), *join(Break(), params)]), Break(""), "]"]))
     doc += [" ", fill(operands)]
@@ -258,11 +270,11 @@ def _eqn_doc(eqn, names, note, used):
     return doc
 
 
-def _no_note(eqn):
+def _no_note(eqn: Any) -> str:
     return ""
 
 
-def _note(source_info, name_stack, eqn):
+def _note(source_info: bool, name_stack: bool, eqn: Any) -> str:
     """Return what stands behind a printed equation: its place, its named scope, both or none."""
     if eqn.src is None:
         return ""
@@ -272,49 +284,49 @@ def _note(source_info, name_stack, eqn):
     return " ".join(parts)
 
 
-def shown_params(eqn):
+def shown_params(eqn: Any) -> list[tuple[str, Any]]:
     """Return the params that a printed equation shows, as pairs in the order of printing."""
     params, show = eqn.params, eqn.primitive.show
     if isinstance(show, tuple):
-        return [(name, params[name]) for name in show]
+        return [(name, params[name]) for name in cast("tuple[str, ...]", show)]
     return sorted((params if show is None else show(**params)).items())
 
 
-def _param_doc(key, value, names, note):
+def _param_doc(key: str, value: Any, names: Names, note: Callable[[Any], str]) -> Doc:
     if is_jaxpr(value):
         return [f"{key}=", _inner_doc(value.jaxpr, names, note)]
-    if isinstance(value, tuple) and value and all(map(is_jaxpr, value)):
-        docs = [_inner_doc(v.jaxpr, names, note) for v in value]
+    if isinstance(value, tuple) and value and all(map(is_jaxpr, cast("tuple[Any, ...]", value))):
+        docs = [_inner_doc(v.jaxpr, names, note) for v in cast("tuple[Any, ...]", value)]
         return [f"{key}=(", Nest(2, [Break(""), *join(Break(), docs)]), Break(""), ")"]
     return f"{key}={param_text(value)}"
 
 
-def _inner_doc(jaxpr, names, note):
+def _inner_doc(jaxpr: Any, names: Names, note: Callable[[Any], str]) -> Doc:
     shared = names.shared.get(id(jaxpr))
     if shared is not None:
         return shared
     return _jaxpr_doc(jaxpr, names, note)
 
 
-def is_jaxpr(value):
+def is_jaxpr(value: Any) -> bool:
     """Whether a param is an open or closed jaxpr."""
     return hasattr(value, "eqns") and hasattr(value, "jaxpr")
 
 
-def param_text(value):
+def param_text(value: Any) -> str:
     """Return a param's value as printed."""
     if callable(value) and hasattr(value, "__name__") and not isinstance(value, type):
         return value.__name__
     return str(value)
 
 
-def callee_names(eqn, names):
+def callee_names(eqn: Any, names: Names) -> Names:
     """Return names for the body of a plain call: its variables are called as its operands are."""
     inner = Names(names)
     jaxpr = eqn.params["jaxpr"].jaxpr
     if id(jaxpr) in names.shared:
         return inner
-    outer_names = set()
+    outer_names: set[str] = set()
     for inside, outside in zip(jaxpr.invars, eqn.invars, strict=True):
         if is_var(outside) and names(outside) not in outer_names:
             inner.names[id(inside)] = names(outside)
@@ -325,5 +337,5 @@ def callee_names(eqn, names):
     return inner
 
 
-def _is_input(var, jaxpr):
+def _is_input(var: Any, jaxpr: Any) -> bool:
     return any(var is v for v in jaxpr.invars)
