@@ -6,6 +6,7 @@ past another of the same kind.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from evertrace._src.doors import door
@@ -46,20 +47,20 @@ class NamedAxis(Effect):
 
     __slots__ = ("axis",)
 
-    def __init__(self, axis):
+    def __init__(self, axis: Any) -> None:
         super().__init__(f"axis {axis!r}")
         self.axis = axis
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is NamedAxis and self.axis == other.axis
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((NamedAxis, self.axis))
 
 
 NO_EFFECTS: frozenset[Effect] = frozenset()
 
 
-def observable(effects):
+def observable(effects: Iterable[Effect]) -> bool:
     """Whether any of the effects is more than the use of a named axis."""
     return any(type(e) is not NamedAxis for e in effects)

@@ -75,7 +75,7 @@ class _Mode(threading.local):
 
     op_by_op = False
     repeats = False
-    steps: list | None = None
+    steps: list[Any] | None = None
 
 
 mode = _Mode()

@@ -58,7 +58,7 @@ class Format(NamedTuple):
 Format.__module__ = "evertrace.experimental.layout"
 
 
-def sharding_of(where, placement):
+def sharding_of(where: str, placement: Any) -> Any:
     """Return the sharding of a `Format` that a user gave for one, or what else was given.
 
     Raises:
@@ -77,7 +77,7 @@ def sharding_of(where, placement):
     return placement.sharding
 
 
-def row_major(ndim):
+def row_major(ndim: int) -> Layout:
     """Return the layout of evertrace's arrays of that rank."""
     return Layout(tuple(range(ndim)))
 

@@ -26,7 +26,7 @@ _listeners: dict[str, tuple[Any, ...]] = dict.fromkeys(
 )
 
 
-def _register(kind, callback):
+def _register(kind: str, callback: Any) -> None:
     if not callable(callback):
         raise errors.user_error(
             TypeError,
@@ -38,7 +38,7 @@ def _register(kind, callback):
         _listeners[kind] = (*_listeners[kind], callback)
 
 
-def _unregister(kind, callback):
+def _unregister(kind: str, callback: Any) -> None:
     with _lock:
         rest = list(_listeners[kind])
         if callback not in rest:
@@ -51,7 +51,7 @@ def _unregister(kind, callback):
         _listeners[kind] = tuple(rest)
 
 
-def _record(kind, *args, **kwargs):
+def _record(kind: str, *args: Any, **kwargs: Any) -> None:
     for callback in _listeners[kind]:
         callback(*args, **kwargs)
 
@@ -67,13 +67,13 @@ observers: tuple[Any, ...] = ()
 """Tools that are called with (function, what, details) where `jit` has "traced" or "refused" it."""
 
 
-def observed(fun, what, details):
+def observed(fun: Any, what: str, details: Any) -> None:
     """Tell tools what became of a function that was to be traced."""
     for observer in observers:
         observer(fun, what, details)
 
 
-def timed(what, name, seconds):
+def timed(what: str, name: str, seconds: float) -> None:
     """Record that a step ("trace", "lower" or "compile") for a function took some seconds."""
     if config.current().log_compiles:
         logging.getLogger("evertrace").warning("%s of jit(%s) took %.6f s", what, name, seconds)

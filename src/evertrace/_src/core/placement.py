@@ -10,15 +10,15 @@ from evertrace._src.support import Cache, set_module
 public = set_module("evertrace.sharding")
 
 
-def is_local(device):
+def is_local(device: Any) -> bool:
     """Whether a device belongs to this process, as those do that are only described."""
     return getattr(device, "is_local", True)
 
 
-_shared = Cache("shardings of arrays")
+_shared: Cache[Any, Any] = Cache("shardings of arrays")
 
 
-def shared(sharding):
+def shared(sharding: Any) -> Any:
     """Return the sharding that arrays have for all that are equal to it.
 
     C++ knows layouts by the identity of shardings, and the one that stays knows more by now.
@@ -122,7 +122,7 @@ class Sharding:
         divisible = (len(devices),) * ndim  # by every number of parts
         return self._bounds(divisible) == other._bounds(divisible)
 
-    def _bounds(self, shape):
+    def _bounds(self, shape: Any) -> list[tuple[Any, ...]]:
         """Return the parts as comparable numbers."""
         return [
             tuple(s.indices(n) for s, n in zip(part, shape, strict=True))
@@ -132,7 +132,7 @@ class Sharding:
     def replica_ids(self, shape: Any) -> Any:
         """Return, per device, how many devices before it hold the same part."""
         seen: dict[Any, int] = {}
-        ids = []
+        ids: list[int] = []
         for part in self._bounds(shape):
             ids.append(seen.get(part, 0))
             seen[part] = ids[-1] + 1

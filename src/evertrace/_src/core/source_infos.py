@@ -69,12 +69,12 @@ class SourceInfo(NamedTuple):
         return self._replace(**changes)
 
 
-def stack_of(scope):
+def stack_of(scope: str) -> NameStack:
     """Return the name stack of a scope's text."""
     return NameStack(tuple(scope.split("/")) if scope else ())
 
 
-def info_of(src):
+def info_of(src: source.Source | None) -> SourceInfo:
     """Return what is known of a source of an equation's."""
     names = stack_of(source.scope_of(src))
     if source.operation_of(src) is not None:
@@ -98,7 +98,7 @@ class EqnContext:
     threefry_partitionable = True
 
     @property
-    def manager(self):
+    def manager(self) -> contextlib.AbstractContextManager[None]:
         """A context manager for evaluating the equation."""
         return contextlib.nullcontext()
 

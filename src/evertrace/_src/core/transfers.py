@@ -6,12 +6,18 @@ NumPy arrays and Python numbers that become those of arrays count as transfers a
 do in JAX.
 """
 
+from __future__ import annotations
+
 import contextlib
 import threading
-from typing import Any
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
 
 from evertrace._src import config, errors
 from evertrace._src.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from evertrace._src.core.aval import ShapedArray
 
 logging: Any = LazyModule("logging")
 
@@ -26,7 +32,7 @@ _explicit = _Explicit()
 
 
 @contextlib.contextmanager
-def explicit():
+def explicit() -> Generator[None]:
     """Take the transfers inside as asked for by the user."""
     previous, _explicit.on = _explicit.on, True
     try:
@@ -35,7 +41,7 @@ def explicit():
         _explicit.on = previous
 
 
-def check(direction, aval):
+def check(direction: str, aval: ShapedArray) -> None:
     """Apply the guard of a direction to the transfer of an array of this aval.
 
     Args:
