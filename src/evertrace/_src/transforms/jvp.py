@@ -4,11 +4,12 @@
 derivatives, a jvp rule) into its pushforward; reverse mode uses it too.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.jaxpr import Literal, eval_jaxpr
-from evertrace._src.core.primitive import JOINTLY, missing_rule
+from evertrace._src.core.jaxpr import Jaxpr, Literal, eval_jaxpr
+from evertrace._src.core.primitive import JOINTLY, Primitive, missing_rule
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.elementwise import add_any, mul_p
 from evertrace._src.ops.structural import zeros
@@ -57,9 +58,11 @@ class JVPTrace(Trace):
 
     __slots__ = ()
 
-    def process(self, prim, args, params):
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply `prim` to primals and push the tangents through it."""
-        primals, tangents, active = [], [], False
+        primals: list[Any] = []
+        tangents: list[Any] = []
+        active = False
         for x in args:
             if type(x) is JVPTracer and x._trace is self:
                 primals.append(x.primal)
@@ -79,18 +82,20 @@ class JVPTrace(Trace):
             return self.tracer(outs, tangents_out)
         return [self.tracer(x, t) for x, t in zip(outs, tangents_out, strict=True)]
 
-    def tracer(self, primal, tangent):
+    def tracer(self, primal: Any, tangent: Any) -> Any:
         """Return the tracer of a primal, or the primal itself where the tangent is zero."""
         return primal if tangent is None else JVPTracer(self, primal, tangent)
 
-    def split(self, x):
+    def split(self, x: Any) -> tuple[Any, Any]:
         """Return (primal, tangent or None) of any value."""
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, None
 
 
-def jvp_step(prim, primals, tangents, params) -> Any:
+def jvp_step(
+    prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]
+) -> Any:
     """Return the outputs of `prim` and their tangents (None for zero)."""
     if prim.jvp_call is not None:
         return prim.jvp_call(primals, tangents, **params)
@@ -98,7 +103,13 @@ def jvp_step(prim, primals, tangents, params) -> Any:
     return out, tangent_of(prim, tangents, primals, out, params)
 
 
-def tangent_of(prim, tangents, primals, out, params) -> Any:
+def tangent_of(
+    prim: Primitive,
+    tangents: Sequence[Any],
+    primals: Sequence[Any],
+    out: Any,
+    params: dict[str, Any],
+) -> Any:
     """Return the tangent of an elementary operation's output(s).
 
     Operands whose tangent is given may hold anything with an aval as their primal when the
@@ -116,13 +127,20 @@ def tangent_of(prim, tangents, primals, out, params) -> Any:
     return add_any(*terms) if terms else None
 
 
-def _joint_operand(tangent, primal):
+def _joint_operand(tangent: Any, primal: Any) -> Any:
     if tangent is not None:
         return tangent
     return zeros(primal.aval) if is_inexact(primal.aval) else primal
 
 
-def _term(prim, i, tangent, primals, out, params):
+def _term(
+    prim: Primitive,
+    i: int,
+    tangent: Any,
+    primals: Sequence[Any],
+    out: Any,
+    params: dict[str, Any],
+) -> Any:
     """Return what the tangent of operand i contributes."""
     if prim.linear is not None and i in prim.linear:
         operands = list(primals)
@@ -134,7 +152,9 @@ def _term(prim, i, tangent, primals, out, params):
     return None if derivative is None else mul_p.bind(tangent, derivative(out, *primals, **params))
 
 
-def jvp_flat(fun, primals, tangents):
+def jvp_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
     """Run `fun` (flat values -> list) in forward mode; tangents may be None for zero."""
     trace = JVPTrace(state.trace, "jvp")
     args = [trace.tracer(x, t) for x, t in zip(primals, tangents, strict=True)]
@@ -144,7 +164,9 @@ def jvp_flat(fun, primals, tangents):
     return [x for x, _ in split], [t for _, t in split]
 
 
-def jvp_jaxpr(jaxpr, nonzero, instantiate=None):
+def jvp_jaxpr(
+    jaxpr: Jaxpr, nonzero: Sequence[bool], instantiate: Sequence[bool] | None = None
+) -> tuple[Jaxpr, tuple[bool, ...]]:
     """Return the jaxpr of the jvp of `jaxpr`, and which output tangents it has.
 
     Args:
@@ -162,10 +184,13 @@ def jvp_jaxpr(jaxpr, nonzero, instantiate=None):
     return jaxpr.cache[key]
 
 
-def _jvp_jaxpr(jaxpr, nonzero, instantiate):
-    n, found = len(jaxpr.invars), []
+def _jvp_jaxpr(
+    jaxpr: Jaxpr, nonzero: Sequence[bool], instantiate: Sequence[bool] | None
+) -> tuple[Jaxpr, tuple[bool, ...]]:
+    n = len(jaxpr.invars)
+    found: list[bool] = []
 
-    def fun(*args):
+    def fun(*args: Any) -> list[Any]:
         given = iter(args[n:])
         tangents = [next(given) if nz else None for nz in nonzero]
         outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:n], tangents)

@@ -10,11 +10,12 @@ same tape, in terms of the same nodes.
 A tape is read backwards by `transpose.backward`, forwards by `pushforward`.
 """
 
-from typing import Any, NamedTuple, TypeGuard
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeGuard
 
 from evertrace._src import config, errors, source
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.jaxpr import Var, eval_jaxpr
+from evertrace._src.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY, Primitive, missing_rule
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
@@ -28,16 +29,20 @@ from evertrace._src.transforms.staging import Stage, stage, with_constants
 class TapeTracer(Tracer):
     """A value on a tape, or (value None) an unknown; `node` is where its cotangent gathers."""
 
+    aval: Any
+    node: LinearArg
+    value: Any
+
     __slots__ = ("node", "value")
 
-    def __init__(self, trace, aval, value, node):
+    def __init__(self, trace: Any, aval: Any, value: Any, node: LinearArg) -> None:
         self.aval, self._trace, self.value, self.node = aval, trace, value, node
 
-    def concrete(self):
+    def concrete(self) -> Any:
         """Return the value, None for an unknown."""
         return self.value
 
-    def in_parent(self):
+    def in_parent(self) -> Any:
         """Return the value, None for an unknown."""
         return self.value
 
@@ -71,9 +76,28 @@ class Entry:
       unknown: whether the operation itself is the linear map (operands at nodes are unknowns).
     """
 
+    nodes: Sequence[LinearArg | None]
+    operands: Sequence[Any]
+    out: Any
+    outs: Sequence[LinearArg | None]
+    params: dict[str, Any]
+    prim: Any
+    src: source.Source | None
+    unknown: bool
+
     __slots__ = ("nodes", "operands", "out", "outs", "params", "prim", "src", "unknown")
 
-    def __init__(self, prim, operands, nodes, outs, out, params, src, unknown):
+    def __init__(
+        self,
+        prim: Any,
+        operands: Sequence[Any],
+        nodes: Sequence[LinearArg | None],
+        outs: Sequence[LinearArg | None],
+        out: Any,
+        params: dict[str, Any],
+        src: source.Source | None,
+        unknown: bool,
+    ) -> None:
         self.prim, self.params, self.src = prim, params, src
         self.operands, self.nodes = operands, nodes
         self.outs, self.out, self.unknown = outs, out, unknown
@@ -87,30 +111,36 @@ class TapeTrace(Trace):
       splits: whether an operation is being split into values and a linear map of unknowns.
     """
 
+    entries: list[Entry]
+    splits: bool
+
     __slots__ = ("entries", "splits")
 
-    def __init__(self, parent, name=""):
+    def __init__(self, parent: Any, name: str = "") -> None:
         super().__init__(parent, name)
         self.entries = []
         self.splits = False
 
-    def tracer(self, value):
+    def tracer(self, value: Any) -> Any:
         """Return a tracer with a value, or the value itself where it carries no tangent."""
         aval = value.aval
         return TapeTracer(self, aval, value, LinearArg(aval)) if is_inexact(aval) else value
 
-    def unknown(self, node):
+    def unknown(self, node: LinearArg) -> TapeTracer:
         """Return the tracer of an unknown at `node`."""
         return TapeTracer(self, node.aval, None, node)
 
     def owns(self, x: Any) -> TypeGuard["TapeTracer"]:
         """Whether `x` is a tracer of this tape."""
-        kind = type(x)
+        value: object = x  # the type of Any is unknown to type checkers
+        kind = type(value)
         return (kind is TapeTracer or kind is OpaqueTracer) and x._trace is self
 
-    def process(self, prim, args, params):
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run `prim` on values and note it, or note its application to unknowns."""
-        values, nodes, active, unknown = [], [], False, False
+        values: list[Any] = []
+        nodes: list[LinearArg | None] = []
+        active = unknown = False
         for x in args:
             if type(x) is TapeTracer and x._trace is self:
                 active = True
@@ -133,8 +163,16 @@ class TapeTrace(Trace):
             state.trace = previous
         return self._note(prim, values, nodes, out, params) if active else out
 
-    def _note(self, prim, values, nodes, out, params):
+    def _note(
+        self,
+        prim: Primitive,
+        values: Sequence[Any],
+        nodes: Sequence[LinearArg | None],
+        out: Any,
+        params: dict[str, Any],
+    ) -> Any:
         """Write the entry of an operation that was run; returns its output tracers."""
+        outs: Sequence[LinearArg | None]
         if prim.jvp is no_tangent or (prim.deriv and None in prim.deriv and _cuts(prim, nodes)):
             return out
         if not prim.multiple_results:
@@ -159,13 +197,21 @@ class TapeTrace(Trace):
         self.entries.append(Entry(prim, operands, nodes, outs, saved, params, src, unknown=False))
         return result
 
-    def _process_call(self, prim, values, nodes, params):
+    def _process_call(
+        self,
+        prim: Primitive,
+        values: Sequence[Any],
+        nodes: Sequence[LinearArg | None],
+        params: dict[str, Any],
+    ) -> list[Any]:
         """Let a higher-order primitive compute outputs and note its own linear maps."""
         tangents = [None if n is None else self.unknown(n) for n in nodes]
         outs, out_tangents = prim.linearize(values, tangents, **params)
         return [self.joined(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
-    def _process_opaque(self, prim, args, params):
+    def _process_opaque(
+        self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
         """Let an operation that knows of such values compute outputs."""
         if prim not in opaque_operations:
             raise errors.user_error(
@@ -179,7 +225,7 @@ class TapeTrace(Trace):
         nodes = [x.node if self.owns(x) else None for x in args]
         return self._process_call(prim, values, nodes, params)
 
-    def joined(self, value, tangent):
+    def joined(self, value: Any, tangent: Any) -> Any:
         """Return the tracer of a value with an unknown as its tangent, or None."""
         if not self.owns(tangent):
             return value
@@ -188,7 +234,7 @@ class TapeTrace(Trace):
         kind = TapeTracer if is_own else OpaqueTracer
         return kind(self, aval, value, tangent.node)
 
-    def _process_unknown(self, prim, args, params):
+    def _process_unknown(self, prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Note the application of a linear operation to unknowns."""
         if prim.transpose is None and prim.eager is not None:
             if prim.is_opaque:
@@ -214,7 +260,13 @@ class TapeTrace(Trace):
         made = [self.unknown(node) for node in outs]
         return made if prim.multiple_results else made[0]
 
-    def _process_partly_known(self, prim, args, unknown, params):
+    def _process_partly_known(
+        self,
+        prim: Primitive,
+        args: Sequence[Any],
+        unknown: Sequence[bool],
+        params: dict[str, Any],
+    ) -> list[Any]:
         """Split a call, branch or loop that computes values beside a linear map of the unknowns.
 
         A rule that calls `jvp` makes such ones. A linear map is its own derivative at zero.
@@ -232,7 +284,9 @@ class TapeTrace(Trace):
         return [t if self.owns(t) else x for x, t in zip(outs, out_tangents, strict=True)]
 
 
-def _has_known_output(prim, args, unknown, params):
+def _has_known_output(
+    prim: Primitive, args: Sequence[Any], unknown: Sequence[bool], params: dict[str, Any]
+) -> bool:
     """Whether an output does not depend on the unknown operands, or is one of integers.
 
     Such an output is a value, constants included; that a linear map has no others but zeros does
@@ -244,7 +298,7 @@ def _has_known_output(prim, args, unknown, params):
     return not all(outputs_depend_on(prim, unknown, params, len(avals)))
 
 
-def _staged_source(out):
+def _staged_source(out: Any) -> source.Source | None:
     """Return the source of the equation that a staged output comes from, else None.
 
     The equations of the backward pass inherit it, so that they point at the user's forward line.
@@ -254,12 +308,13 @@ def _staged_source(out):
     return out._trace.eqns[-1].src if type(out) is Var and out._trace.eqns else None
 
 
-def _linear_in(prim, unknown):
+def _linear_in(prim: Primitive, unknown: Sequence[bool]) -> bool:
     """Whether `prim` is linear in these operands together."""
     if not prim.transpose:
         return False
-    if isinstance(prim.linear, tuple):
-        return sum(unknown) == 1 and unknown.index(True) in prim.linear
+    linear: tuple[int, ...] | str | None = prim.linear
+    if isinstance(linear, tuple):
+        return sum(unknown) == 1 and unknown.index(True) in linear
     return True
 
 
@@ -272,17 +327,17 @@ class _NotLinear:
 
     linear = None
 
-    def __init__(self, prim):
+    def __init__(self, prim: Primitive) -> None:
         self.name, self.multiple_results = prim.name, prim.multiple_results
         self.error = not_linear_error(prim)
 
-    def transpose(self, *_, **__):
+    def transpose(self, *_: Any, **__: Any) -> NoReturn:
         raise self.error
 
     bind = transpose
 
 
-def not_linear_error(prim):
+def not_linear_error(prim: Primitive) -> Exception:
     """Build the error for transposing an operation that is not linear in its operand."""
     return errors.user_error(
         errors.NotLinearError,
@@ -293,14 +348,14 @@ def not_linear_error(prim):
     )
 
 
-def _cuts(prim, nodes):
+def _cuts(prim: Primitive, nodes: Sequence[LinearArg | None]) -> bool:
     """Whether no tangent of the active operands reaches the output."""
     linear = prim.linear or ()
     active = [i for i, n in enumerate(nodes) if n is not None]
     return all(i not in linear and prim.deriv[i] is None for i in active)
 
 
-def _needed(prim, nodes):
+def _needed(prim: Primitive, nodes: Sequence[LinearArg | None]) -> bool:
     """Whether rules read the values of the active operands: a joint linear map needs none."""
     if prim.linear == JOINTLY:
         return False
@@ -308,7 +363,12 @@ def _needed(prim, nodes):
     return prim.linear is None or len(active) > 1 or active[0] not in prim.linear
 
 
-def tape_flat(fun, primals, active, name=""):
+def tape_flat(
+    fun: Callable[..., Sequence[Any]],
+    primals: Sequence[Any],
+    active: Sequence[bool],
+    name: str = "",
+) -> tuple[TapeTrace, list[LinearArg | None], list[tuple[Any, LinearArg | None]]]:
     """Run `fun` (flat values -> list) on a tape; returns the tape, input nodes and outputs.
 
     Outputs are (value, node or None) pairs.
@@ -318,11 +378,13 @@ def tape_flat(fun, primals, active, name=""):
     nodes = [x.node if tape.owns(x) else None for x in args]
     with set_trace(tape):
         outs = fun(*args)
-    pairs = [(x.value, x.node) if tape.owns(x) else (x, None) for x in outs]
+    pairs: list[tuple[Any, LinearArg | None]] = [
+        (x.value, x.node) if tape.owns(x) else (x, None) for x in outs
+    ]
     return tape, nodes, pairs
 
 
-def pushforward(entries, tangents):
+def pushforward(entries: Iterable[Entry], tangents: dict[LinearArg, Any]) -> None:
     """Carry tangents, a dict by node that is filled in, forward along a tape."""
     previous = state.src
     try:
@@ -341,7 +403,7 @@ def pushforward(entries, tangents):
         state.src = previous
 
 
-def _push_entry(e, given) -> Any:
+def _push_entry(e: Entry, given: Sequence[Any]) -> Any:
     if not e.unknown:
         return tangent_of(e.prim, given, e.operands, e.out, e.params)
     operands = [
@@ -361,13 +423,15 @@ class Linearized(NamedTuple):
       out_active: per output, whether it has a tangent.
     """
 
-    primal: Any
-    linear: Any
-    residuals: tuple
-    out_active: tuple
+    primal: Jaxpr
+    linear: Jaxpr
+    residuals: tuple[int | None, ...]
+    out_active: tuple[bool, ...]
 
 
-def linearize_jaxpr(jaxpr, active, instantiate=None):
+def linearize_jaxpr(
+    jaxpr: Jaxpr, active: Sequence[bool], instantiate: Sequence[bool] | None = None
+) -> Linearized:
     """Split a jaxpr without constvars into primal and linear parts; see `Linearized`.
 
     Args:
@@ -385,15 +449,17 @@ def linearize_jaxpr(jaxpr, active, instantiate=None):
     return jaxpr.cache[key]
 
 
-def _linearize_jaxpr(jaxpr, active, instantiate):
+def _linearize_jaxpr(
+    jaxpr: Jaxpr, active: Sequence[bool], instantiate: Sequence[bool] | None
+) -> Linearized:
     primal_stage = Stage()
     args = [primal_stage.new_input(aval) for aval in jaxpr.in_avals]
     with set_trace(primal_stage):
         tape, nodes, pairs = tape_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args, active)
     active_nodes = [n for n in nodes if n is not None]
-    out_active = []
+    out_active: list[bool] = []
 
-    def push(*tangents):
+    def push(*tangents: Any) -> list[Any]:
         found = dict(zip(active_nodes, tangents, strict=True))
         pushforward(tape.entries, found)
         outs = [None if n is None else found.get(n) for _, n in pairs]

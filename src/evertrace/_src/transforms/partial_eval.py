@@ -1,10 +1,14 @@
 """Partial evaluation: doing now what does not depend on inputs that come later."""
 
-from evertrace._src.core.jaxpr import Literal, subjaxprs
+from collections.abc import Sequence
+from typing import Any
+
+from evertrace._src.core.jaxpr import Eqn, Jaxpr, Literal, subjaxprs
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.tracer import state
 
 
-def evaluate_known(jaxpr, values):
+def evaluate_known(jaxpr: Jaxpr, values: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
     """Apply, under the current trace, the equations that depend on the first inputs only.
 
     Args:
@@ -15,8 +19,8 @@ def evaluate_known(jaxpr, values):
       The jaxpr of the other equations, whose first inputs are what they need of the values known
       by now, and these values. Equations with effects are not applied.
     """
-    known = dict(zip(map(id, jaxpr.invars), values, strict=False))
-    later = []
+    known: dict[int, Any] = dict(zip(map(id, jaxpr.invars), values, strict=False))
+    later: list[Eqn] = []
     previous = state.src
     try:
         for eqn in jaxpr.eqns:
@@ -36,7 +40,7 @@ def evaluate_known(jaxpr, values):
     return jaxpr.replace(invars=invars, eqns=later, names=None), [known[id(v)] for v in needed]
 
 
-def depend_on(jaxpr, mask):
+def depend_on(jaxpr: Jaxpr, mask: Sequence[bool]) -> tuple[bool, ...]:
     """Return, per output of a jaxpr, whether it depends on the inputs that the mask tells."""
     key = ("depend_on", tuple(mask))
     if key not in jaxpr.cache:
@@ -50,7 +54,9 @@ def depend_on(jaxpr, mask):
     return jaxpr.cache[key]
 
 
-def outputs_depend_on(prim, mask, params, count):
+def outputs_depend_on(
+    prim: Primitive, mask: Sequence[bool], params: dict[str, Any], count: int
+) -> list[bool]:
     """Return, for each of `count` outputs of an operation, whether it depends on some operands.
 
     Looks into bodies, whose inputs are the last operands. The first outputs of one with `num_carry`

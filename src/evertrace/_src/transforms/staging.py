@@ -6,12 +6,14 @@ its value in the trace outside. So an outer stage, the root included, gains inpu
 traces are active.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from evertrace._src import config, source
 from evertrace._src.core.check import check_jaxpr
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.tracer import Trace, Tracer, escaped_tracer_error, set_trace, state
 from evertrace._src.ops.creation import constant_p
 
@@ -26,28 +28,34 @@ class Stage(Trace):
       closed: whether tracing has ended; the tracers are then plain variables.
     """
 
+    captured: dict[int, tuple[Any, Any]]
+    closed: bool
+    eqns: list[Eqn]
+    invars: list[Var]
+    names: list[str | None]
+
     __slots__ = ("captured", "closed", "eqns", "invars", "names")
 
-    def __init__(self, parent=None, name=""):
+    def __init__(self, parent: Any = None, name: str = "") -> None:
         super().__init__(state.trace if parent is None else parent, name)
         self.eqns, self.invars, self.names = [], [], []
         self.captured = {}
         self.closed = False
 
-    def new_input(self, aval, name=None):
+    def new_input(self, aval: Any, name: str | None = None) -> Var:
         """Add an input and return its variable."""
         var = Var(aval, self)
         self.invars.append(var)
         self.names.append(name)
         return var
 
-    def process(self, prim, args, params):
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Record one application of `prim`, or let a higher-order one do it its own way."""
         if prim.stage is not None:
             return prim.stage(self, args, params)
         return self.record(prim, args, params)
 
-    def record(self, prim, args, params):
+    def record(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Append the equation and return its output variables."""
         invars = [x if type(x) is Var and x._trace is self else self.operand(x) for x in args]
         typing = prim.typing(invars, params)
@@ -65,7 +73,7 @@ class Stage(Trace):
         self.eqns.append(Eqn(prim, invars, [var], params, effects, src, typing))
         return var
 
-    def operand(self, x):
+    def operand(self, x: Any) -> Any:
         """Return the variable or literal that stands for `x` in this jaxpr, capturing it if new."""
         if type(x) is Literal:
             return x
@@ -82,14 +90,14 @@ class Stage(Trace):
             found = self.captured[id(x)] = (self.capture(x), x)
         return found[0]
 
-    def capture(self, x):
+    def capture(self, x: Any) -> Any:
         """Make the variable or literal for a value from outside."""
         is_constant = self.made_scalars is not None and id(x) not in self.made_scalars
         scalar = None if is_constant else getattr(x, "as_literal", None)
         made = scalar() if scalar is not None else None
         return Var(x.aval, self) if made is None else made
 
-    def close(self, outs):
+    def close(self, outs: Iterable[Any]) -> tuple[Jaxpr, list[Any]]:
         """End tracing with these outputs; returns the jaxpr and the values of its constvars."""
         outvars = [self.operand(x) for x in outs]
         consts = [(v, x) for v, x in self.captured.values() if type(v) is Var]
@@ -107,16 +115,29 @@ class Staged(NamedTuple):
     """A jaxpr whose captured values are its first inputs, and those values."""
 
     jaxpr: Jaxpr
-    captured: list
+    captured: list[Any]
 
 
-def stage(fun, avals, *, name="", names=()):
+def stage(
+    fun: Callable[..., Iterable[Any]],
+    avals: Iterable[Any],
+    *,
+    name: str = "",
+    names: Sequence[str | None] = (),
+) -> Staged:
     """Trace `fun` (flat values -> list of flat values) and return a `Staged`."""
     jaxpr, captured = stage_open(fun, avals, name=name, names=names)
     return Staged(hoist_consts(jaxpr), captured)
 
 
-def stage_open(fun, avals, *, name="", names=(), keeps_scalars=None):
+def stage_open(
+    fun: Callable[..., Iterable[Any]],
+    avals: Iterable[Any],
+    *,
+    name: str = "",
+    names: Sequence[str | None] = (),
+    keeps_scalars: bool | None = None,
+) -> tuple[Jaxpr, list[Any]]:
     """Trace `fun` and return the jaxpr, captured values as constvars, and those values.
 
     With `keeps_scalars` scalar arrays are values like others, without they become literals. None
@@ -138,7 +159,7 @@ def stage_open(fun, avals, *, name="", names=(), keeps_scalars=None):
         state.src = previous
 
 
-def hoist_consts(jaxpr):
+def hoist_consts(jaxpr: Jaxpr) -> Jaxpr:
     """Return the jaxpr with its constvars as first inputs."""
     if not jaxpr.constvars:
         return jaxpr
@@ -147,7 +168,7 @@ def hoist_consts(jaxpr):
     return jaxpr.replace(constvars=[], invars=invars, names=names)
 
 
-def close_jaxpr(jaxpr):
+def close_jaxpr(jaxpr: Jaxpr) -> ClosedJaxpr:
     """Return a jaxpr without constvars as the (memoised) closed jaxpr that params hold."""
     closed = jaxpr.cache.get("closed")
     if closed is None:
@@ -155,12 +176,12 @@ def close_jaxpr(jaxpr):
     return closed
 
 
-def restage(fun, avals):
+def restage(fun: Callable[..., Iterable[Any]], avals: Iterable[Any]) -> Jaxpr:
     """Trace `fun`, which evaluates jaxprs in some way, and return the jaxpr, without constvars."""
     return with_constants(*stage_open(fun, avals))
 
 
-def with_constants(jaxpr, values):
+def with_constants(jaxpr: Jaxpr, values: Iterable[Any]) -> Jaxpr:
     """Return a derived jaxpr with the values of its constvars as constants in it.
 
     Only custom rules bring any: they are functions of the user's, which may use arrays.
@@ -176,18 +197,18 @@ def with_constants(jaxpr, values):
     return jaxpr.replace(constvars=[], eqns=constants + jaxpr.eqns) if constants else jaxpr
 
 
-def known_value(tracer):
+def known_value(tracer: Any) -> Any:
     """Return the array that a tracer stands for where the recorder knows one, else the tracer."""
     found = None if state.recorder is None else state.recorder.constant_of(tracer)
     return tracer if found is None else found
 
 
-def inline(jaxpr, *args):
+def inline(jaxpr: Jaxpr, *args: Any) -> list[Any]:
     """Apply a jaxpr without constvars to flat values, equation by equation."""
     return eval_jaxpr(jaxpr, (), *args)
 
 
-def provenance(var):
+def provenance(var: Any) -> dict[str, Any]:
     """Return the inputs that a variable of an open stage depends on, by name."""
     stage_, wanted = var._trace, {id(var)}
     for eqn in reversed(stage_.eqns):

@@ -6,7 +6,10 @@ elementwise, and otherwise its jvp rule, taped as a function of the one tangent 
 turn. There is no other source of vector-Jacobian products.
 """
 
-from evertrace._src.core.jaxpr import eval_jaxpr
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from evertrace._src.core.jaxpr import Jaxpr, eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY, missing_rule
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
@@ -18,7 +21,7 @@ from evertrace._src.transforms.linearize import Entry, TapeTrace
 from evertrace._src.transforms.staging import restage
 
 
-def backward(entries, cotangents):
+def backward(entries: Sequence[Entry], cotangents: dict[Any, Any]) -> None:
     """Carry cotangents, a dict by node that is added to, back along a tape."""
     previous = state.src
     here = user_source()  # of what ran at once, and noted no place
@@ -38,7 +41,7 @@ def backward(entries, cotangents):
         state.src = previous
 
 
-def _back(e, ct, cotangents):
+def _back(e: Entry, ct: Any, cotangents: dict[LinearArg, Any]) -> None:
     """Add what one entry's outputs send to its operands."""
     prim, nodes = e.prim, e.nodes
     if prim.transpose and (e.unknown or prim.linear == JOINTLY):
@@ -58,7 +61,7 @@ def _back(e, ct, cotangents):
                 accumulate(cotangents, node, result)
 
 
-def _back_operand(e, i, node, ct):
+def _back_operand(e: Entry, i: int, node: LinearArg, ct: Any) -> Any:
     prim = e.prim
     if prim.linear and i in prim.linear:
         operands = list(e.operands)
@@ -72,7 +75,7 @@ def _back_operand(e, i, node, ct):
     return mul_p.bind(ct, derivative(e.out, *e.operands, **e.params))
 
 
-def _back_by_jvp(e, ct, cotangents):
+def _back_by_jvp(e: Entry, ct: Any, cotangents: dict[LinearArg, Any]) -> None:
     tape = TapeTrace(state.trace)
     tangents = [None if n is None else tape.unknown(n) for n in e.nodes]
     with set_trace(tape):
@@ -84,7 +87,7 @@ def _back_by_jvp(e, ct, cotangents):
     backward(tape.entries, cotangents)
 
 
-def accumulate(cotangents, node, ct):
+def accumulate(cotangents: dict[LinearArg, Any], node: LinearArg, ct: Any) -> None:
     """Add `ct` to what has gathered at `node`."""
     if ct.aval.shape != node.aval.shape:
         # The operand of rank 0 stood beside a larger one and was spread over it.
@@ -94,25 +97,32 @@ def accumulate(cotangents, node, ct):
     cotangents[node] = ct if present is None else add_any(present, ct)
 
 
-def pull(entries, outs, cts, nodes, inputs=()):
+def pull(
+    entries: Sequence[Entry],
+    outs: Sequence[LinearArg | None],
+    cts: Sequence[Any],
+    nodes: Sequence[LinearArg | None],
+    inputs: Sequence[Any] = (),
+) -> list[Any]:
     """Return the cotangent (or None) at each of `nodes`, given those at the output nodes.
 
     Within a function that is mapped over named axes, `inputs` are the values at the nodes.
     """
-    cotangents = {}
+    cotangents: dict[LinearArg, Any] = {}
     for node, ct in zip(outs, cts, strict=True):
         if node is not None and ct is not None:
             accumulate(cotangents, node, ct)
     backward(entries, cotangents)
-    found = [None if n is None else cotangents.get(n) for n in nodes]
+    found: list[Any] = [None if n is None else cotangents.get(n) for n in nodes]
     for i, x in enumerate(inputs):
         found[i] = None if found[i] is None else shared(found[i], x)
     return found
 
 
-def leading_to(entries, nodes):
+def leading_to(entries: Iterable[Entry], nodes: Iterable[LinearArg | None]) -> list[Entry]:
     """Return those entries of a tape by which cotangents reach one of `nodes`."""
-    reached, found = {n for n in nodes if n is not None}, []
+    reached = {n for n in nodes if n is not None}
+    found: list[Entry] = []
     for e in entries:
         kept = [n if n in reached else None for n in e.nodes]
         if any(n is not None for n in kept):
@@ -121,7 +131,9 @@ def leading_to(entries, nodes):
     return found
 
 
-def transpose_flat(fun, operands, cts):
+def transpose_flat(
+    fun: Callable[..., Sequence[Any]], operands: Sequence[Any], cts: Sequence[Any]
+) -> list[Any]:
     """Transpose `fun` (flat values -> list), linear in the operands given as `LinearArg`s.
 
     Returns a cotangent or None per operand (None for the constants). Operands that share one
@@ -136,7 +148,9 @@ def transpose_flat(fun, operands, cts):
     return pull(tape.entries, out_nodes, cts, nodes)
 
 
-def transpose_jaxpr(jaxpr, linear, given, instantiate=False):
+def transpose_jaxpr(
+    jaxpr: Jaxpr, linear: Sequence[bool], given: Sequence[bool], instantiate: bool = False
+) -> tuple[Jaxpr, tuple[bool, ...]]:
     """Return the jaxpr of the transpose of `jaxpr`, and which cotangents it returns.
 
     Args:
@@ -154,16 +168,18 @@ def transpose_jaxpr(jaxpr, linear, given, instantiate=False):
     return jaxpr.cache[key]
 
 
-def _transpose_jaxpr(jaxpr, linear, given, instantiate):
-    found = []
+def _transpose_jaxpr(
+    jaxpr: Jaxpr, linear: Sequence[bool], given: Sequence[bool], instantiate: bool
+) -> tuple[Jaxpr, tuple[bool, ...]]:
+    found: list[bool] = []
 
-    def fun(*args):
-        args = iter(args)
+    def fun(*args: Any) -> list[Any]:
+        values = iter(args)
         operands = [
-            LinearArg(v.aval) if is_unknown else next(args)
+            LinearArg(v.aval) if is_unknown else next(values)
             for v, is_unknown in zip(jaxpr.invars, linear, strict=True)
         ]
-        cts = [next(args) if g else None for g in given]
+        cts = [next(values) if g else None for g in given]
         out = transpose_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), operands, cts)
         out = [ct for ct, is_unknown in zip(out, linear, strict=True) if is_unknown]
         if instantiate:
