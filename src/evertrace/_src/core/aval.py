@@ -20,10 +20,14 @@ from evertrace._src.core import engine
 from evertrace._src.core.formats import Format
 from evertrace._src.support import forkable
 
-_interned = weakref.WeakValueDictionary()
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_interned: weakref.WeakValueDictionary[Any, ShapedArray] = weakref.WeakValueDictionary()
 _interning = forkable(threading.RLock())  # two threads that meet agree on one object
 _MOST_BYTES = 2**63 - 1  # what machines count; XLA ends the process at more
-_recent = collections.deque(maxlen=1000)  # avals of short-lived arrays, which come again
+# Avals of short-lived arrays, which come again.
+_recent: collections.deque[ShapedArray] = collections.deque(maxlen=1000)
 
 
 if TYPE_CHECKING:
@@ -138,11 +142,11 @@ class _OpenArray(ShapedArray):
     __slots__ = ()
 
     @property
-    def shape(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+    def shape(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.cache["open"].given(sys._getframe(1).f_code.co_filename, _shape(self))
 
     @property
-    def size(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+    def size(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.cache["open"].given(sys._getframe(1).f_code.co_filename, (_size(self),))[0]
 
 
@@ -152,9 +156,11 @@ class _ToldType(ShapedArray):
     It is not the array's aval: programs serve arrays whatever is told of them.
     """
 
+    told: Any
+
     __slots__ = ("told",)
 
-    def __new__(cls, aval, told):
+    def __new__(cls, aval: Any, told: Any) -> Any:
         """Return a type of the facts of `aval`."""
         self = native.AvalBase.__new__(cls)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
@@ -162,16 +168,16 @@ class _ToldType(ShapedArray):
         self.told = told
         return self
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self):
+    def _key(self) -> tuple[Any, ...]:
         return self.shape, self.dtype, self.weak_type, self.told
 
-    def __reduce__(self):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __reduce__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return type(self), (ShapedArray(self.shape, self.dtype, self.weak_type), self.told)
 
 
@@ -185,11 +191,11 @@ class LaidOutType(_ToldType):
     __slots__ = ()
 
     @property
-    def sharding(self):
+    def sharding(self) -> Any:
         """How it is laid out."""
         return self.told
 
-    def str_short(self, short_dtypes=True):
+    def str_short(self, short_dtypes: bool = True) -> str:
         """Return the text with the explicit axes that divide it: `f32[8@x,4]`, `f32[8]{U:y}`."""
         name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)
         marks, sums = self.sharding.marks(), self.sharding.sum_marks()
@@ -216,7 +222,7 @@ class ManualAxisType(NamedTuple):
         return f"{{{', '.join(texts)}}}" if texts else ""
 
 
-def _axes_text(axes):
+def _axes_text(axes: Iterable[Any]) -> str:
     names = sorted(map(str, axes))
     return names[0] if len(names) == 1 else f"({','.join(names)})"
 
@@ -232,12 +238,12 @@ class ManualType(_ToldType):
 
     manual_axis_type = property(lambda self: self.told)
 
-    def str_short(self, short_dtypes=True):
+    def str_short(self, short_dtypes: bool = True) -> str:
         """Return the text with the axes along which it varies: `f32[2,8]{V:x}`."""
         return super().str_short(short_dtypes) + self.told.marks()
 
 
-def _intern(cls, shape, dtype, weak_type):
+def _intern(cls: type[ShapedArray], shape: Any, dtype: Any, weak_type: Any) -> ShapedArray:
     """Make and remember a new aval, or find the one whose facts were spelled otherwise."""
     try:
         shape = tuple(map(dims.size_of, shape))
@@ -277,7 +283,7 @@ def _intern(cls, shape, dtype, weak_type):
     return found
 
 
-def _flag(cls, value):
+def _flag(cls: type[ShapedArray], value: Any) -> bool:
     """Return what is given as a weak type, and is no bool, as one."""
     try:
         return bool(value)
@@ -292,7 +298,7 @@ def _flag(cls, value):
         ) from None
 
 
-def no_sequence(what, text):
+def no_sequence(what: str, text: str) -> TypeError:
     """Build the error for asking an array of rank 0 for its length or items."""
     return errors.user_error(
         TypeError,
@@ -302,12 +308,12 @@ def no_sequence(what, text):
     )
 
 
-def _is_negative(n):
+def _is_negative(n: Any) -> bool:
     """Whether a size is known to be less than 0; open ones would note that they are asked."""
     return n < 0 if not dims.is_dim(n) else not n.scope.is_open and dims.most_of(n) < 0
 
 
-def _negative(cls, shape):
+def _negative(cls: type[ShapedArray], shape: tuple[Any, ...]) -> ValueError:
     return errors.user_error(
         ValueError,
         f"{cls.__name__}: no array has a negative size, got shape {shape}.",
@@ -316,7 +322,7 @@ def _negative(cls, shape):
     )
 
 
-def _too_large(shape, dtype):
+def _too_large(shape: tuple[Any, ...], dtype: Any) -> ValueError:
     return errors.user_error(
         ValueError,
         f"an array of shape {shape} and dtype {dtype.name} would take more than 2**63 bytes.",
@@ -325,7 +331,7 @@ def _too_large(shape, dtype):
     )
 
 
-def is_inexact(aval):
+def is_inexact(aval: ShapedArray) -> bool:
     """Whether values of this aval can carry tangents (floating and complex dtypes)."""
     cache = aval.cache
     try:

@@ -6,11 +6,14 @@ is a bug of ours or of a user-defined rule, never of the traced function.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from evertrace._src import errors
 from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.doors import door
+
+if TYPE_CHECKING:
+    from evertrace._src.core.jaxpr import Eqn, Var
 
 
 @door
@@ -26,7 +29,7 @@ def check_jaxpr(jaxpr: Any) -> None:
           ...
       evertrace.errors.JaxprTypeError: ...
     """
-    defined = set()
+    defined: set[int] = set()
     for var in [*jaxpr.constvars, *jaxpr.invars]:
         _define(var, defined, "input")
     for eqn in jaxpr.eqns:
@@ -41,19 +44,19 @@ def check_jaxpr(jaxpr: Any) -> None:
         _check_operand(operand, defined, None)
 
 
-def _define(var, defined, where):
+def _define(var: Var, defined: set[int], where: str) -> None:
     if id(var) in defined:
         _fail(f"{where}: variable of type {var.aval.str_short()} is defined twice.")
     defined.add(id(var))
 
 
-def _check_operand(operand, defined, eqn):
+def _check_operand(operand: Var | Literal, defined: set[int], eqn: Eqn | None) -> None:
     if not isinstance(operand, Literal) and id(operand) not in defined:
         where = "outputs" if eqn is None else eqn.primitive.name
         _fail(f"{where}: a variable of type {operand.aval.str_short()} is used but not defined.")
 
 
-def _check_types(eqn):
+def _check_types(eqn: Eqn) -> None:
     out = eqn.primitive.infer(eqn.invars, eqn.params)
     want = out if eqn.primitive.multiple_results else (out,)
     have = tuple(v.aval for v in eqn.outvars)
@@ -62,7 +65,7 @@ def _check_types(eqn):
         _fail(f"{eqn.primitive.name}: outputs are {[a.str_short() for a in have]}, want {text}.")
 
 
-def _fail(what):
+def _fail(what: str) -> NoReturn:
     raise errors.user_error(
         errors.JaxprTypeError,
         what,

@@ -6,6 +6,7 @@ from one to the other. Nothing is changed after it was made; jaxprs that a trans
 from another are kept in that one's `cache` and die with it.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -96,12 +97,12 @@ class Literal:
         return pretty.literal(self)
 
 
-class _Literals(dict):
+class _Literals(dict[Any, Literal]):
     """Literals of Python scalars by (type, bits, dtype): 1, 1.0, True, 0.0 and -0.0 all differ."""
 
     MAX_SIZE = 10_000
 
-    def __missing__(self, key):
+    def __missing__(self, key: Any) -> Literal:
         _, _, value, dtype, weak_type = key
         if len(self) >= self.MAX_SIZE:
             self.clear()
@@ -113,7 +114,7 @@ class _Literals(dict):
 _literals = _Literals()
 
 
-def _scalar(value, dtype):
+def _scalar(value: Any, dtype: Any) -> Any:
     """Return a Python scalar as a NumPy scalar; integers of the default width wrap around."""
     try:
         with np.errstate(all="ignore"):
@@ -123,7 +124,7 @@ def _scalar(value, dtype):
         return dtypes.coerce_python_scalar(value, default).astype(dtype)
 
 
-def literal(value, dtype, weak_type=False):
+def literal(value: Any, dtype: Any, weak_type: bool = False) -> Any:
     """Return the interned literal of a Python scalar in `dtype`."""
     # repr tells 0.0 from -0.0; NaN is one literal by its repr and by identity.
     return _literals[type(value), repr(value), value, dtype, weak_type]
@@ -324,14 +325,14 @@ class ClosedJaxpr:
     _repr_html_ = markup.guarded(lambda self: jaxpr_html.page(self.jaxpr))
 
 
-def eval_jaxpr(jaxpr, consts, *args):
+def eval_jaxpr(jaxpr: Any, consts: Iterable[Any], *args: Any) -> list[Any]:
     """Apply the equations of `jaxpr` to `args` under the current trace; returns a list.
 
     Equations made on the way inherit the source of the equation they come from, so that errors
     and profiles of derived programs point at the user's line.
     """
     assert len(args) == len(jaxpr.invars), (len(args), len(jaxpr.invars))
-    env = dict(zip(map(id, jaxpr.constvars), consts, strict=True))
+    env: dict[int, Any] = dict(zip(map(id, jaxpr.constvars), consts, strict=True))
     env.update(zip(map(id, jaxpr.invars), args, strict=True))
     previous = state.src
     try:
@@ -350,6 +351,9 @@ def eval_jaxpr(jaxpr, consts, *args):
     return [v if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
 
 
+_SEQUENCES: Any = (tuple, list)  # of anything, while `list` is one of something unknown
+
+
 def subjaxprs(params: Any) -> Any:
     """Yield the jaxprs that stand in an equation's params.
 
@@ -361,6 +365,6 @@ def subjaxprs(params: Any) -> Any:
       (cond, [cos, sin])
     """
     for value in params.values():
-        for item in value if isinstance(value, (tuple, list)) else (value,):
+        for item in value if isinstance(value, _SEQUENCES) else (value,):
             if isinstance(item, (Jaxpr, ClosedJaxpr)):
                 yield item.jaxpr

@@ -140,7 +140,7 @@ class Operators:
     real: Property
 
 
-def _load(name):
+def _load(name: str) -> Any:
     """Put the real functions in place and return the one called `name`."""
     for module in modules:
         load(module)
@@ -151,11 +151,11 @@ def _load(name):
     raise AssertionError(f"none of {modules}, which evertrace/__init__ names, installs {name}")
 
 
-def _deferred_method(name):
+def _deferred_method(name: str) -> Any:
     if not name.startswith("__"):
         return _DeferredMethod(name)
 
-    def method(self, *args, **kwargs):
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return _load(name)(self, *args, **kwargs)
         except Exception as error:
@@ -171,18 +171,18 @@ class _DeferredMethod:
 
     __slots__ = ("name",)
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
         return _load(self.name).__get__(instance, owner)
 
 
-def _deferred_property(name):
+def _deferred_property(name: str) -> Any:
     return property(lambda self: _load(name).__get__(self))
 
 
-def install(**functions):
+def install(**functions: Any) -> None:
     """Set methods and properties of every array and tracer class."""
     shortened = load("evertrace._src.tracebacks").shortened
     for name, function in functions.items():
@@ -191,13 +191,13 @@ def install(**functions):
         setattr(Operators, name, shortened(function) if is_operator else support.door(function))
 
 
-def install_later(**makers):
+def install_later(**makers: Callable[[], Any]) -> None:
     """Set methods and properties by functions that return them, called at their first use."""
     _later.update(makers)
 
 
-_later = {}
-_deferred = {
+_later: dict[str, Callable[[], Any]] = {}
+_deferred: dict[str, Any] = {
     name: (_deferred_property if kind is Property else _deferred_method)(name)
     for name, kind in Operators.__annotations__.items()
 }

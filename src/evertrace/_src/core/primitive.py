@@ -40,7 +40,7 @@ that is impossible from one that was forgotten.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +51,9 @@ from evertrace._src.core.factors import pointwise
 from evertrace._src.core.tracer import state
 from evertrace._src.signatures import signature_of
 from evertrace._src.support import Cache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 JOINTLY = "jointly"
 
@@ -68,12 +71,12 @@ AS_IS = "as is"
 """In the `physical` slot: the rules take elements of extended dtypes as they are."""
 
 
-def _has_extended(avals):
+def _has_extended(avals: Iterable[Any]) -> bool:
     """Whether any of the avals has an extended dtype."""
     return any(isinstance(aval.dtype, dtypes.ExtendedDType) for aval in avals)
 
 
-def _refuse_extended(prim, avals):
+def _refuse_extended(prim: Primitive, avals: Sequence[Any]) -> None:
     """Raise if an operation that only knows numbers was applied to elements of another kind."""
     if _has_extended(avals):
         names = ", ".join(aval.str_short() for aval in avals)
@@ -86,7 +89,7 @@ def _refuse_extended(prim, avals):
         )
 
 
-def _check_call(prim, count, params):
+def _check_call(prim: Primitive, count: int, params: dict[str, Any]) -> None:
     """Raise unless an operation takes so many operands and params of these names.
 
     It takes what its derivatives and its host rule take, which is its meaning to every engine; the
@@ -96,7 +99,8 @@ def _check_call(prim, count, params):
     while hasattr(fun, "__wrapped__"):
         fun = fun.__wrapped__
     is_ufunc = isinstance(fun, np.ufunc)
-    takes = len(prim.deriv) if type(prim.deriv) is tuple else fun.nin if is_ufunc else count
+    has_derivs: bool = type(prim.deriv) is tuple
+    takes = len(prim.deriv) if has_derivs else fun.nin if is_ufunc else count
     wrong = None
     if takes != count:
         wrong = f"it takes {takes} operand{'s' * (takes > 1)}, got {count}"
@@ -116,7 +120,7 @@ def _check_call(prim, count, params):
         )
 
 
-def _check_types(prim, out):
+def _check_types(prim: Primitive, out: Iterable[object]) -> None:
     """Raise unless what a type rule returns, maybe a param that it was given, are types."""
     wrong = next((a for a in out if not hasattr(type(a), "str_short")), None)
     if wrong is not None:
@@ -137,9 +141,12 @@ class Typing:
       cache: what engines keep about such applications.
     """
 
+    cache: dict[Any, Any]
+    out: Any
+
     __slots__ = ("cache", "out")
 
-    def __init__(self, out):
+    def __init__(self, out: Any) -> None:
         self.out, self.cache = out, {}
 
 
@@ -171,7 +178,7 @@ def undefined(reason: Any) -> Undefined:
     return Undefined(reason)
 
 
-def missing_rule(prim, what, slot):
+def missing_rule(prim: Any, what: str, slot: Any) -> NotImplementedError:
     """Build the error of a transformation that needs a rule which a primitive does not have.
 
     Args:
@@ -278,8 +285,9 @@ class Primitive:
         if elementwise and self.factors is None:
             self.factors = pointwise
         assert not rules, f"{name}: no such rule slots: {sorted(rules)}"
-        self._types = Cache(f"types of {name}", MAX_CACHED_TYPES)
-        self._calls = set()  # those that were checked: numbers of operands, names of params
+        self._types: Cache[Any, Typing] = Cache(f"types of {name}", MAX_CACHED_TYPES)
+        # Those that were checked: numbers of operands, names of params.
+        self._calls: set[tuple[Any, ...]] = set()
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace.
@@ -300,7 +308,11 @@ class Primitive:
     @property
     def impl(self) -> Any:
         """How concrete calls run: the rule of `def_impl`, or what runs it with ours."""
-        return self.eager or (lambda *args, **params: backend().eager(self, args, params))
+
+        def run(*args: Any, **params: Any) -> Any:
+            return backend().eager(self, args, params)
+
+        return self.eager or run
 
     @doors.door
     def get_bind_params(self, params: Any) -> Any:
@@ -360,7 +372,7 @@ class Primitive:
         """Decorate a function as this primitive's rule for `slot`."""
         assert slot in RULE_SLOTS, doors.shown(slot)
 
-        def register(rule):
+        def register(rule: Any) -> Any:
             setattr(self, slot, rule)
             return rule
 

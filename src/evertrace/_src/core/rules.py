@@ -6,13 +6,16 @@ In every rule `None` in place of a tangent or cotangent means a symbolic zero.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evertrace._src import doors, errors
 from evertrace._src.doors import door
 from evertrace._src.lazy import load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SMALL = 1 << 16
 """Elements of operands up to which an operation is run to see whether it takes its params."""
@@ -93,7 +96,7 @@ class RuleTable:
     def define(self, *prims: Any) -> Any:
         """Decorate a function as the rule of each of the primitives."""
 
-        def register(rule):
+        def register(rule: Any) -> Any:
             for prim in prims:
                 self.rules[prim] = rule
             return rule
@@ -115,7 +118,7 @@ class RuleTable:
     def __contains__(self, prim: Any) -> bool:
         return self._rule_of(prim) is not None
 
-    def _rule_of(self, key):
+    def _rule_of(self, key: Any) -> Any:
         """Return the rule of what may be no primitive, and then has none."""
         return self.find(key) if hasattr(key, "abstract") else None
 
@@ -131,7 +134,14 @@ class RuleTable:
         return rule
 
 
-def failed_rule(error, engine, prim, avals, params, src=None):
+def failed_rule(
+    error: Exception,
+    engine: str,
+    prim: Any,
+    avals: Sequence[Any],
+    params: dict[str, Any],
+    src: Any = None,
+) -> Exception | None:
     """Return what to raise where an engine's rule for an operation fails; None to leave the error.
 
     The door of rules: they run when a program is compiled, long after the operation was bound. The
@@ -167,7 +177,7 @@ def failed_rule(error, engine, prim, avals, params, src=None):
         return None
 
 
-def _internal(error, engine, prim, given, src):
+def _internal(error: Exception, engine: str, prim: Any, given: str, src: Any) -> Exception:
     """Build the error of a rule that fails for what the operation takes."""
     is_ours = getattr(prim.abstract, "__module__", "").startswith("evertrace.")
     cls = errors.JaxRuntimeError if is_ours else doors.class_of(error)
@@ -188,7 +198,7 @@ def _internal(error, engine, prim, given, src):
     )
 
 
-def _refusal(prim, avals, params):
+def _refusal(prim: Any, avals: Sequence[Any], params: dict[str, Any]) -> Exception | None:
     """Return what the host rule raises for operands of these types, None if it takes them."""
     if not callable(prim.host) or sum(math.prod(a.shape) for a in avals) > SMALL:
         return None

@@ -11,13 +11,17 @@ import copyreg
 import functools
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from evertrace._src import doors, errors, extension
 from evertrace._src.core import engine
 from evertrace._src.core.operators import Operators
 from evertrace._src.extension import twin
 from evertrace._src.interrupts import InForce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import FrameType
 
 
 @doors.door
@@ -65,7 +69,7 @@ class EvalTrace(Trace):
 
     __slots__ = ()
 
-    def process(self, prim, args, params):
+    def process(self, prim: Any, args: Any, params: Any) -> Any:
         """Run the operation on the engine that holds the operands."""
         return (engine.loaded or engine.backend()).eager(prim, args, params)
 
@@ -83,7 +87,7 @@ class AxisScope(Trace):
 
     __slots__ = ()
 
-    def __init__(self, parent, axes):
+    def __init__(self, parent: Trace, axes: Iterable[Any]) -> None:
         super().__init__(parent)
         self.axes = (*self.axes, *map(tuple, axes))
 
@@ -120,7 +124,7 @@ def _thread_state_here() -> Any:
 
 
 # Functions that wrap the user's carry their globals along where they are pickled by value.
-copyreg.pickle(type(state), _pickled_state)
+copyreg.pickle(state.__class__, _pickled_state)
 
 
 class set_trace(InForce):
@@ -202,7 +206,7 @@ class Tracer(Operators):
         )
 
 
-def _sizes(tracer, sizes, frame):
+def _sizes(tracer: Any, sizes: Any, frame: FrameType) -> Any:
     """Return sizes of a tracer; code that is not ours is given numbers for those left open."""
     cache: Any = getattr(tracer.aval, "cache", ())
     if "open" in cache:
@@ -210,7 +214,7 @@ def _sizes(tracer, sizes, frame):
     return sizes
 
 
-def _of_memory(name, tracer):
+def _of_memory(name: str, tracer: Tracer) -> NoReturn:
     """Raise the error for what arrays have, and what stands for one does not: memory, a place."""
     error = errors.user_error(
         AttributeError,
@@ -233,7 +237,7 @@ for _name in (
     setattr(Tracer, _name, property(functools.partial(_of_memory, _name)))
 
 
-def _no_trace(name, trace):
+def _no_trace(name: str, trace: Any) -> TypeError:
     return errors.user_error(
         TypeError,
         f"{name}: a variable stands for a value of a trace, got {doors.shown(trace)} for "
@@ -250,9 +254,10 @@ def concrete_value(x: Any) -> Any:
     return x
 
 
-def transform_stack():
+def transform_stack() -> tuple[str, ...]:
     """Return the names of the active transformations, innermost first."""
-    names, trace = [], state.trace
+    names: list[str] = []
+    trace = state.trace
     while trace is not None:
         if trace.name:
             names.append(trace.name)
@@ -264,7 +269,7 @@ errors.transform_stack = transform_stack
 errors.inherited_source = lambda: state.src
 
 
-def escaped_tracer_error(x, where):
+def escaped_tracer_error(x: Any, where: str) -> Exception:
     """Build the error for a tracer that is used after its trace has ended, or for no operand."""
     if not isinstance(x, Tracer):
         return errors.user_error(
