@@ -5,6 +5,7 @@ unbatched values works. Where the batched axis has a name, operations may talk a
 by an effect, and then come here even without a batched operand.
 """
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from evertrace._src.core.aval import ManualAxisType
@@ -16,7 +17,7 @@ from evertrace._src.core.divisions import (
     open_division,
 )
 from evertrace._src.core.effects import NamedAxis
-from evertrace._src.core.jaxpr import Literal, eval_jaxpr
+from evertrace._src.core.jaxpr import Jaxpr, Literal, eval_jaxpr
 from evertrace._src.core.primitive import missing_rule
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.structural import move_batch_dim
@@ -45,19 +46,23 @@ class BatchTracer(Tracer):
       is_term: whether the examples are terms of one sum, yet to be added up.
     """
 
+    dim: int
+    is_term: bool
+    value: Any
+
     __slots__ = ("dim", "is_term", "value")
 
-    def __init__(self, trace, value, dim, is_term=False):
+    def __init__(self, trace: Trace, value: Any, dim: int, is_term: bool = False) -> None:
         shape = value.aval.shape
         self.aval = value.aval.update(shape=shape[:dim] + shape[dim + 1 :])
         self._trace, self.value, self.dim, self.is_term = trace, value, dim, is_term
 
     @property
-    def val(self):
+    def val(self) -> Any:
         """The whole batch, by the name that it has in JAX's tracers."""
         return self.value
 
-    def in_parent(self):
+    def in_parent(self) -> Any:
         """Return the whole batch."""
         return self.value
 
@@ -76,18 +81,23 @@ class BatchTrace(Trace):
       use: the effect of operations that mention it, None if it has no name.
     """
 
+    axis: Axis
+    use: NamedAxis | None
+
     __slots__ = ("axis", "use")
 
-    def __init__(self, parent, axis, name="vmap"):
+    def __init__(self, parent: Trace, axis: Axis, name: str = "vmap") -> None:
         super().__init__(parent, name)
         self.axis, self.use = axis, None
         if axis.name is not None:
             self.use = NamedAxis(axis.name)
             self.axes = (*self.axes, (axis.name, axis.size))
 
-    def process(self, prim, args, params):
+    def process(self, prim: Any, args: Any, params: Any) -> Any:
         """Apply the batching rule of `prim`."""
-        values, dims, batched, has_terms = [], [], False, False
+        values: list[Any] = []
+        dims: list[int | None] = []
+        batched, has_terms = False, False
         for x in args:
             if type(x) is BatchTracer and x._trace.axis is self.axis:
                 values.append(x.value)
@@ -114,7 +124,7 @@ class BatchTrace(Trace):
             return self.tracer(out, out_dims)
         return [self.tracer(x, d) for x, d in zip(out, out_dims, strict=True)]
 
-    def _tracers_of_terms(self, prim, args, params, out, dims):
+    def _tracers_of_terms(self, prim: Any, args: Any, params: Any, out: Any, dims: Any) -> Any:
         """Return the tracers of results, some of them terms of a sum, as the operands' are.
 
         Raises:
@@ -132,14 +142,14 @@ class BatchTrace(Trace):
                 x.is_term = type(division) is Unreduced
         return tracers if several else tracers[0]
 
-    def _division(self, x):
+    def _division(self, x: Any) -> Any:
         """Return the division of an operand, by this trace's axis alone."""
         if type(x) is BatchTracer and x._trace.axis is self.axis:
             kind = Unreduced if x.is_term else Varying
             return kind(open_division(x.aval), {self.axis.name})
         return division_of_number(x.aval, x.val if type(x) is Literal else None)
 
-    def _mentioned(self, prim, params):
+    def _mentioned(self, prim: Any, params: Any) -> bool:
         """Whether an operation mentions the name of the batched axis."""
         return (
             prim.effects is not None
@@ -147,20 +157,21 @@ class BatchTrace(Trace):
             and self.use in prim.effects_of(params)
         )
 
-    def tracer(self, value, dim):
+    def tracer(self, value: Any, dim: int | None) -> Any:
         """Return the tracer of a batched value, or the value itself where it is unbatched."""
         return value if dim is None else BatchTracer(self, value, dim)
 
-    def split(self, x):
+    def split(self, x: Any) -> tuple[Any, int | None]:
         """Return (value, batch dim or None) of any value."""
         if type(x) is BatchTracer and x._trace.axis is self.axis:
             return x.value, x.dim
         return x, None
 
 
-def manual_axis_type(x):
+def manual_axis_type(x: Any) -> ManualAxisType | None:
     """Return along which axes that tell a tracer varies; None where it does along none."""
-    varying, terms = set(), set()
+    varying: set[Any] = set()
+    terms: set[Any] = set()
     while isinstance(x, Tracer):
         if type(x) is BatchTracer and x._trace.axis.tells:
             (terms if x.is_term else varying).add(x._trace.axis.name)
@@ -170,12 +181,14 @@ def manual_axis_type(x):
     return ManualAxisType(frozenset(varying), frozenset(terms))
 
 
-def is_term(x):
+def is_term(x: Any) -> bool:
     """Whether a value, of the current trace if it is a tracer, is a term of a sum of all."""
     return type(x) is BatchTracer and x.is_term and x._trace.axis is state.trace.axis
 
 
-def batch_flat(fun, axis, values, dims):
+def batch_flat(
+    fun: Callable[..., Sequence[Any]], axis: Axis, values: Iterable[Any], dims: Iterable[int | None]
+) -> tuple[list[Any], list[int | None]]:
     """Run `fun` (flat values -> list) vectorised; returns outputs and their batch dims."""
     trace = BatchTrace(state.trace, axis)
     args = [trace.tracer(x, d) for x, d in zip(values, dims, strict=True)]
@@ -185,7 +198,9 @@ def batch_flat(fun, axis, values, dims):
     return [x for x, _ in split], [d for _, d in split]
 
 
-def batch_jaxpr(jaxpr, axis, batched, out_batched=None):
+def batch_jaxpr(
+    jaxpr: Jaxpr, axis: Axis, batched: Iterable[bool], out_batched: Sequence[bool] | None = None
+) -> tuple[Jaxpr, tuple[bool, ...]]:
     """Return the jaxpr vectorised over leading batch dims, and which outputs are batched.
 
     Args:
@@ -201,11 +216,13 @@ def batch_jaxpr(jaxpr, axis, batched, out_batched=None):
     return jaxpr.cache[key]
 
 
-def _batch_jaxpr(jaxpr, axis, batched, out_batched):
+def _batch_jaxpr(
+    jaxpr: Jaxpr, axis: Axis, batched: tuple[bool, ...], out_batched: Sequence[bool] | None
+) -> tuple[Jaxpr, tuple[bool, ...]]:
     force = out_batched or [False] * len(jaxpr.outvars)
-    found = []
+    found: list[bool] = []
 
-    def fun(*args):
+    def fun(*args: Any) -> list[Any]:
         dims = [0 if b else None for b in batched]
         outs, out_dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args, dims)
         found[:] = [d is not None or f for d, f in zip(out_dims, force, strict=True)]

@@ -1,9 +1,20 @@
 """Dead code elimination."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from evertrace._src.core.effects import observable
 
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
 
-def dce_jaxpr(jaxpr, used_outputs, *, keep_inputs=()):
+    from evertrace._src.core.jaxpr import Eqn, Jaxpr
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: Iterable[bool], *, keep_inputs: Container[int] = ()
+) -> tuple[Jaxpr, tuple[bool, ...]]:
     """Return the jaxpr for some of the outputs, and which inputs it needs.
 
     Args:
@@ -15,7 +26,7 @@ def dce_jaxpr(jaxpr, used_outputs, *, keep_inputs=()):
     """
     outvars = [v for v, u in zip(jaxpr.outvars, used_outputs, strict=True) if u]
     live = set(map(id, outvars))  # and literals, which do no harm
-    eqns = []
+    eqns: list[Eqn] = []
     for eqn in reversed(jaxpr.eqns):
         outs = eqn.outvars
         is_used = id(outs[0]) in live if len(outs) == 1 else not live.isdisjoint(map(id, outs))

@@ -6,7 +6,8 @@ objects that they are, and of the others only the params that hold sizes are mad
 
 import dataclasses
 import enum
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,11 +44,11 @@ class _Template:
       constvars, invars, outvars: indices of those that do.
     """
 
-    def __init__(self, jaxpr, templates):
+    def __init__(self, jaxpr: Jaxpr, templates: "_Templates") -> None:
         self.jaxpr = jaxpr
-        moved = {id(v) for v in (*jaxpr.constvars, *jaxpr.invars) if _is_open(v.aval)}
+        moved: set[int] = {id(v) for v in (*jaxpr.constvars, *jaxpr.invars) if _is_open(v.aval)}
         self.steps: list[tuple[Any, Any]] = []
-        self.numbers = [
+        self.numbers: list[tuple[Any, Any]] = [
             (eqn.outvars[0], eqn.params["dim"])
             for eqn in jaxpr.eqns
             if eqn.primitive is dim_as_value_p
@@ -55,7 +56,9 @@ class _Template:
         for eqn in jaxpr.eqns:
             names = tuple([k for k, x in eqn.params.items() if _holds_sizes(x, templates)])
             results = eqn.outvars if eqn.primitive is dim_as_value_p else ()
-            found = {id(v) for v in eqn.outvars if _is_open(v.aval)} | {id(v) for v in results}
+            found: set[int] = {id(v) for v in eqn.outvars if _is_open(v.aval)} | {
+                id(v) for v in results
+            }
             moved |= found
             is_plain = not names and not found and not any(id(x) in moved for x in eqn.invars)
             self.steps.append((eqn, None if is_plain else names))
@@ -66,14 +69,17 @@ class _Template:
         ]
 
 
-def _template(jaxpr, templates):
+_Templates = dict[int, _Template]
+
+
+def _template(jaxpr: Jaxpr, templates: _Templates) -> _Template:
     found = templates.get(id(jaxpr))
     if found is None:
         found = templates[id(jaxpr)] = _Template(jaxpr, templates)
     return found
 
 
-def _replaced(items, places, function):
+def _replaced(items: list[Any], places: Iterable[int], function: Callable[[Any], Any]) -> list[Any]:
     """Return a list with the function of what is at some places."""
     made = items[:]
     for i in places:
@@ -81,20 +87,20 @@ def _replaced(items, places, function):
     return made
 
 
-def _is_open(aval):
+def _is_open(aval: Any) -> bool:
     return "open" in getattr(aval, "cache", ())
 
 
-def _holds_sizes(x: Any, templates) -> bool:
+def _holds_sizes(x: Any, templates: _Templates) -> bool:
     """Whether a param holds sizes.
 
     Raises:
       NotOpenError: that is not known.
     """
-    kind: Any = type(x)
+    kind = cast("type[Any]", type(x))
     if kind is dims.Dim:
         return True
-    if isinstance(x, tuple | list):
+    if isinstance(x, _SEQUENCES):
         return any([_holds_sizes(part, templates) for part in x])
     if kind is dict:
         return any([_holds_sizes(part, templates) for pair in x.items() for part in pair])
@@ -113,6 +119,7 @@ def _holds_sizes(x: Any, templates) -> bool:
     raise NotOpenError(f"a param of type {kind.__name__}")
 
 
+_SEQUENCES: Any = (tuple, list)  # of anything, while `list` is one of something unknown
 _KNOWN = (
     int, float, complex, bool, str, bytes, type(None), np.dtype, np.generic, enum.Enum, type,
     dtypes.ExtendedDType, frozenset,
@@ -129,9 +136,11 @@ class Filled(Jaxpr):
       of: the open jaxpr, kept as `open`.
     """
 
+    open: Jaxpr
+
     __slots__ = ("_eqns", "_filling", "open")
 
-    def __init__(self, filling, of):
+    def __init__(self, filling: "Filling", of: Jaxpr) -> None:
         self._filling, self.open, self._eqns = filling, of, None
         filling.begin(of)
         template = _template(of, filling.templates)
@@ -141,7 +150,7 @@ class Filled(Jaxpr):
         self.effects, self.names, self.cache = of.effects, of.names, {}
 
     @property
-    def eqns(self):
+    def eqns(self) -> Any:
         """The equations, whose types have been found anew.
 
         Raises:
@@ -152,16 +161,16 @@ class Filled(Jaxpr):
         return self._eqns
 
     @property
-    def sizes(self):
+    def sizes(self) -> Any:
         """What was put in: the variables' values by their names."""
         return self._filling.values
 
     @property
-    def templates(self):
+    def templates(self) -> _Templates:
         """What is known of the open jaxprs, see `Filling`."""
         return self._filling.templates
 
-    def of_all_sizes(self, key, make):
+    def of_all_sizes(self, key: tuple[Any, ...], make: Callable[..., Any]) -> Any:
         """Return what is the same for all sizes, made once.
 
         Args:
@@ -173,19 +182,23 @@ class Filled(Jaxpr):
             found = self.open.cache[key] = make(self, self.open, *key[1:])
         return found
 
-    def filled(self, jaxpr):
+    def filled(self, jaxpr: Jaxpr) -> "Filled":
         """Return what was made of the open jaxpr, with the same numbers."""
         return Filled(self._filling, jaxpr)
 
-    def hoisted(self):
+    def hoisted(self) -> "Filled":
         """Return what `hoist_consts` does."""
         if not self.constvars:
             return self
-        return self.filled(self.of_all_sizes(("hoisted",), lambda _, of: hoist_consts(of)))
+        return self.filled(self.of_all_sizes(("hoisted",), _hoisted))
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         parts = self.constvars, self.invars, self.outvars, self.eqns, self.effects, self.names
         return Jaxpr, parts
+
+
+def _hoisted(_: Filled, of: Jaxpr) -> Jaxpr:
+    return hoist_consts(of)
 
 
 class Filling:
@@ -196,13 +209,13 @@ class Filling:
       templates: what is known of jaxprs, by their ids; extended.
     """
 
-    def __init__(self, values, templates):
+    def __init__(self, values: Any, templates: _Templates) -> None:
         self.values, self.templates = values, templates
         self._jaxprs: dict[int, Any] = {}
         self._avals: dict[int, Any] = {}
         self._env: dict[int, Any] = {}
 
-    def aval(self, aval):
+    def aval(self, aval: Any) -> Any:
         """Return the type with numbers for its sizes."""
         found = self._avals.get(id(aval))
         if found is None:
@@ -212,7 +225,7 @@ class Filling:
             found = self._avals[id(aval)] = aval.update(shape=shape)
         return found
 
-    def jaxpr(self, jaxpr):
+    def jaxpr(self, jaxpr: Jaxpr) -> Jaxpr:
         """Return the jaxpr with numbers for sizes, its types found anew."""
         made = self._jaxprs.get(id(jaxpr))
         if made is None:
@@ -221,7 +234,7 @@ class Filling:
             self._jaxprs[id(jaxpr)] = made
         return made
 
-    def variable(self, var):
+    def variable(self, var: Any) -> Any:
         """Return what stands for a variable."""
         if not _is_open(var.aval):
             return var
@@ -230,16 +243,16 @@ class Filling:
             made = self._env[id(var)] = Var(self.aval(var.aval), _FILLED)
         return made
 
-    def result(self, x):
+    def result(self, x: Any) -> Any:
         """Return what stands for a variable or literal that an equation or the program reads."""
         if type(x) is Literal:
             return x
         found = self._env.get(id(x))
         return self.variable(x) if found is None else found
 
-    def equations(self, jaxpr):
+    def equations(self, jaxpr: Jaxpr) -> list[Eqn]:
         """Return the equations of an open jaxpr with numbers for sizes."""
-        eqns = []
+        eqns: list[Eqn] = []
         for eqn, names in _template(jaxpr, self.templates).steps:
             if names is None:
                 eqns.append(eqn)
@@ -247,16 +260,16 @@ class Filling:
                 eqns.append(self._eqn(eqn, names, [self.result(x) for x in eqn.invars]))
         return eqns
 
-    def begin(self, jaxpr):
+    def begin(self, jaxpr: Jaxpr) -> None:
         """Find the literals of the sizes that are values in a jaxpr."""
         for var, dim in _template(jaxpr, self.templates).numbers:
             self._env[id(var)] = self.number(dims.evaluate(dim, self.values), var.aval)
 
-    def number(self, size, aval):
+    def number(self, size: Any, aval: ShapedArray) -> Literal:
         """Return the literal of a size that is a value."""
         return literal(size, aval.dtype, aval.weak_type)
 
-    def _eqn(self, eqn, names, invars):
+    def _eqn(self, eqn: Eqn, names: tuple[str, ...], invars: list[Any]) -> Eqn:
         params = eqn.params
         if names:
             params = {**params, **{name: self.param(params[name]) for name in names}}
@@ -269,13 +282,15 @@ class Filling:
 
     def param(self, x: Any) -> Any:
         """Return a param of an equation, which holds sizes, with numbers for them."""
-        kind: Any = type(x)
+        kind = cast("type[Any]", type(x))
         if kind is dims.Dim:
             return dims.evaluate(x, self.values)
         if hasattr(x, "_fields"):
             return kind(*[self.param(part) for part in x])
-        if kind is tuple or kind is list:
-            return kind([self.param(part) for part in x])
+        if kind is tuple:
+            return tuple([self.param(part) for part in x])
+        if kind is list:
+            return [self.param(part) for part in x]
         if kind is dict:
             return {self.param(k): self.param(v) for k, v in x.items()}
         if kind is ClosedJaxpr:
