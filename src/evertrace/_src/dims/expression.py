@@ -337,7 +337,7 @@ def bare(x) -> Any:
     return x
 
 
-def size_of(x) -> Any:
+def size_of(x: Any) -> Any:
     """Return a size as it is if it is an expression, and else as an int.
 
     Raises:
@@ -587,7 +587,7 @@ _FUNCTIONS = {
 }  # fmt: skip
 
 
-def evaluate(x, values: Mapping[str, Any]) -> Any:
+def evaluate(x: Any, values: Mapping[str, Any]) -> Any:
     """Return the number that an expression is for values of its variables, which may be others.
 
     Raises:

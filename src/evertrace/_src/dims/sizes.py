@@ -9,7 +9,7 @@ from evertrace._src import errors
 from evertrace._src.dims.expression import Dim, bare, max_of, min_of, size_of
 
 
-def shown(sizes):
+def shown(sizes: Any) -> Any:
     """Return sizes as the user's code is given them: numbers where a trace leaves them open."""
     for n in sizes:
         if type(n) is Dim and n.scope.gives_numbers:
@@ -17,7 +17,7 @@ def shown(sizes):
     return sizes
 
 
-def is_dim(x) -> bool:
+def is_dim(x: Any) -> bool:
     """Whether a size is an expression rather than a number."""
     return type(x) is Dim
 
@@ -27,12 +27,12 @@ def is_same_shape(a, b) -> bool:
     return len(a) == len(b) and a == b
 
 
-def least_of(x) -> float:
+def least_of(x: Any) -> float:
     """Return a lower bound of a size."""
     return x.scope.bounds(x)[0] if type(x) is Dim else x
 
 
-def most_of(x) -> float:
+def most_of(x: Any) -> float:
     """Return an upper bound of a size."""
     return x.scope.bounds(x)[1] if type(x) is Dim else x
 

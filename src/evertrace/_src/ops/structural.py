@@ -8,6 +8,7 @@ keys) is moved around as the array of words behind it: its words are trailing di
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -378,7 +379,7 @@ def moveaxis(x, source, destination) -> Array:
     return permute(x, rest)
 
 
-def move_batch_dim(x, source, destination, size):
+def move_batch_dim(x: Any, source: int | None, destination: int, size: Any) -> Any:
     """Move a batch dim to `destination`; make one of `size` where there is none (source None)."""
     if source is not None:
         return moveaxis(x, source, destination)
