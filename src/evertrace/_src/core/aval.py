@@ -4,6 +4,9 @@ An aval is interned: there is one object per (shape, dtype, weak type) as long a
 it, so that identity is equality and an array's part of a cache key is one pointer.
 """
 
+# `sys._getframe` has no other name
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import collections

@@ -5,6 +5,9 @@ makes itself current while it runs the user's function, and makes its parent cur
 applies its own rules. A tracer belongs to one trace; to every other trace it is a constant.
 """
 
+# `x._trace` is for the package; `sys._getframe` has no other name
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import copyreg

@@ -78,7 +78,7 @@ def batching_of(prim):
     return lambda size, args, dims, **params: batch_elementwise(prim, size, args, dims, params)
 
 
-def no_tangent(tangents, primals, out, **params):
+def no_tangent(tangents: Any, primals: Any, out: Any, **params: Any) -> None:
     """Serve as the jvp rule of what is constant wherever it has a derivative, or has no tangent."""
 
 

@@ -12,6 +12,7 @@ the result and its batch dim. Batching any other axis just adds a dimension.
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -253,7 +254,7 @@ psum_back_p = _like("psum_back", _psum_back_along, lambda: psum_like_p)
 shared_p = _like("shared", _shared_along, lambda: shared_p)
 
 
-def shared(ct, x):
+def shared(ct: Any, x: Any) -> Any:
     """Return the cotangent of an input `x` of a function, given what has come back to it.
 
     Along the axes that tell, an `x` that all share gets the sum over all.

@@ -9,6 +9,7 @@ are linear over the reals, or say how they push a tangent.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def scale(x, value):
     return mul_p.bind(x, const(x, value))
 
 
-def add_any(*terms):
+def add_any(*terms: Any) -> Any:
     """Add arrays of one aval, as gradients are added up."""
     total = terms[0]
     for term in terms[1:]:

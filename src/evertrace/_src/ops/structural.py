@@ -170,7 +170,7 @@ def full(aval, value):
     return broadcast_in_dim_p.bind(lit, shape=aval.shape, broadcast_dimensions=(), sharding=None)
 
 
-def zeros(aval) -> Array:
+def zeros(aval: Any) -> Array:
     """Return zeros of the aval."""
     return full(aval, 0)
 

@@ -5,6 +5,9 @@ unbatched values works. Where the batched axis has a name, operations may talk a
 by an effect, and then come here even without a batched operand.
 """
 
+# `x._trace` is for the package: the public names of arrays are NumPy's
+# pyright: reportPrivateUsage=false
+
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 

@@ -4,6 +4,9 @@
 derivatives, a jvp rule) into its pushforward; reverse mode uses it too.
 """
 
+# `x._trace` is for the package: the public names of arrays are NumPy's
+# pyright: reportPrivateUsage=false
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

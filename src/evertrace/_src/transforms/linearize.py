@@ -10,6 +10,9 @@ same tape, in terms of the same nodes.
 A tape is read backwards by `transpose.backward`, forwards by `pushforward`.
 """
 
+# `x._trace` is for the package: the public names of arrays are NumPy's
+# pyright: reportPrivateUsage=false
+
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeGuard
 

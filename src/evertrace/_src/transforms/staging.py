@@ -6,6 +6,9 @@ its value in the trace outside. So an outer stage, the root included, gains inpu
 traces are active.
 """
 
+# `x._trace` is for the package: the public names of arrays are NumPy's
+# pyright: reportPrivateUsage=false
+
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
