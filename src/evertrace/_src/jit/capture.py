@@ -155,7 +155,8 @@ def _our_words(recorder):
     try:
         yield
     except Exception as error:
-        is_worded = isinstance(error, ValueError) and "a sequence" in str(error)
+        says = [x for x in error.args if type(x) is str]  # a late text may not be asked
+        is_worded = isinstance(error, ValueError) and any("a sequence" in x for x in says)
         found, cause = error, error.__cause__
         if is_worded and isinstance(cause, errors.EvertraceError):
             found = cause
