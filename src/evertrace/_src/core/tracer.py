@@ -237,7 +237,8 @@ for _name in (
     *("format", "global_shards", "is_deleted", "is_fully_addressable", "is_fully_replicated"),
     *("is_ready", "on_device_size_in_bytes", "sharding", "unsafe_buffer_pointer"),
 ):
-    setattr(Tracer, _name, property(functools.partial(_of_memory, _name)))
+    _doc = "Refuse: arrays have it, and what stands for one does not.\n\n:meta private:"
+    setattr(Tracer, _name, property(functools.partial(_of_memory, _name), doc=_doc))
 
 
 def _no_trace(name: str, trace: Any) -> TypeError:
