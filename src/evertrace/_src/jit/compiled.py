@@ -106,7 +106,7 @@ class _Flat:
             return "list", 0, None, self._parts(recipe.items)
         if kind is recipes.NewDict and recipe.kind is dict and not recipe.namespace:
             return "dict", 0, None, self._parts([x for pair in recipe.entries for x in pair])
-        if kind is recipes.NewCall and not recipe.kwargs:
+        if kind in (recipes.NewCall, recipes.NewArray) and not recipe.kwargs:
             return "call", 0, recipe.fn, self._parts(recipe.args)
         raise _InPythonError
 

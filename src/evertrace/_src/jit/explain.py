@@ -9,7 +9,6 @@ import dataclasses
 import sys
 
 from evertrace._src import config, errors, markup, source
-from evertrace._src.arrays.array import Array
 from evertrace._src.jit.differences import (
     CURES,
     HostWords,
@@ -355,7 +354,7 @@ class _Recipes:
             return self.host.names.get(recipe.slot, "a number")
         if kind is recipes.Constant:
             return word(recipe.value)
-        if kind is recipes.NewCall and recipe.fn is Array.__deepcopy__:  # of a constant
+        if kind is recipes.NewArray:
             return self.of(recipe.args[0])
         if kind in (recipes.NewTuple, recipes.NewContainer):
             return self._of_items(recipe, depth)

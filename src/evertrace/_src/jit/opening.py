@@ -328,7 +328,7 @@ def check_recipe(recipe):
         parts = [x for pair in recipe.entries for x in pair]
     elif kind is recipes.NewInstance and is_plain_kind:
         parts = [*recipe.attributes.values(), *recipe.args]
-    elif kind is recipes.NewCall and recipe.fn is Array.__deepcopy__:  # of a constant
+    elif kind is recipes.NewArray:
         parts = recipe.args
     elif kind is recipes.Constant and _is_plain(recipe.value):
         return

@@ -41,6 +41,7 @@ from evertrace._src.jit.lifting.recipes import (
     Constant,
     Definition,
     Existing,
+    NewArray,
     NewCall,
     NewCell,
     NewContainer,
@@ -170,9 +171,7 @@ class Cook:
             return Constant(value)
         if not value.shape:  # a number of the program, which makes arrays without Python
             return self.out(value, where)
-        made = NewCall(Array.__deepcopy__)
-        made.args = Constant(value), Constant(None)
-        return made
+        return NewArray(value)
 
     def _number(self, value):
         slot = value.prologue.own_slot(value)

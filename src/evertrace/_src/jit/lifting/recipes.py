@@ -383,6 +383,16 @@ class NewCall(New):
         return self.fn(*[x.make(kitchen) for x in self.args], **kwargs)
 
 
+class NewArray(NewCall):
+    """An array that the trace has made: a copy for each call, which may delete or donate it."""
+
+    __slots__ = ()
+
+    def __init__(self, array):
+        super().__init__(Array.__deepcopy__)
+        self.args = Constant(array), Constant(None)
+
+
 class NewIterator(NewCall):
     """An iterator, moved once the call has written: the list that it goes over may grow."""
 
