@@ -9,6 +9,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -99,6 +100,17 @@ def test_type_checkers_accept_right_programs(name, request):
 def test_type_checkers_find_each_mistake_where_it_is_and_nothing_else(name, request):
     found = request.getfixturevalue(name)
     assert {f.stem: marked(f) for f in WRONG} == {f.stem: set(found.get(f, {})) for f in WRONG}
+
+
+def test_all_that_users_import_is_held_to_the_strict_mode():
+    text = (HERE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    strict = tomllib.loads(text)["tool"]["pyright"]["strict"]
+    held = {file for entry in strict for file in (HERE.parents[1]).glob(entry)}
+    package = HERE.parents[1] / "src" / "evertrace"
+    public = {f for f in package.rglob("*.py*") if f.suffix in (".py", ".pyi")}
+    public = {f for f in public if package / "_src" not in f.parents}
+    assert len(public) > 100
+    assert [f for f in public if not held & {f, *f.parents}] == []
 
 
 @pytest.mark.slow

@@ -87,10 +87,10 @@ def valid_jaxtype(x: Any) -> bool:
     return True
 
 
-def never_staged(name):
+def never_staged(name: str) -> Primitive:
     """Return a primitive of JAX's that no jaxpr of ours holds; to bind it is an error."""
 
-    def abstract(*avals, **params):
+    def abstract(*avals: Any, **params: Any) -> Any:
         raise errors.user_error(
             NotImplementedError,
             f"{name}: the primitive has no meaning here, and is only there to be compared with.",

@@ -7,7 +7,7 @@ import functools
 import operator
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from evertrace._src import errors
@@ -116,7 +116,12 @@ def stop_trace() -> None:
 
 @public
 @contextlib.contextmanager
-def trace(log_dir, create_perfetto_link=False, create_perfetto_trace=False, profiler_options=None):
+def trace(
+    log_dir: Any,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> Iterator[None]:
     """Profile a ``with`` block; the arguments are those of `start_trace`.
 
     Example:

@@ -1,6 +1,6 @@
 """Sparse arrays by coordinates (`BCOO`) and in other formats, functions of them, and `sparsify`."""
 
-import evertrace._src.experimental.sparse.operators  # noqa: F401  gives them their operators
+import evertrace._src.experimental.sparse.operators as _  # noqa: F401  gives them their operators
 from evertrace._src.experimental.sparse.arrays import BCOO as BCOO
 from evertrace._src.experimental.sparse.arrays import JAXSparse as JAXSparse
 from evertrace._src.experimental.sparse.arrays import bcoo_extract as bcoo_extract
