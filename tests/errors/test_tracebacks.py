@@ -1,6 +1,8 @@
 """What the traceback of an error shows: the user's frames, and none of evertrace's."""
 
+import math
 import operator
+import os
 import pathlib
 import subprocess
 import sys
@@ -119,6 +121,49 @@ def test_frames_of_ours_are_gone(case):
         assert of_evertrace(error) == []
 
 
+class Plain:
+    pass
+
+
+_LIST, _TABLE, _PLAIN = [1, 2], {"a": 1}, Plain()
+
+PYTHONS = {
+    "a division": lambda n: 1 / n,
+    "a number's attribute": lambda n: n.shape,
+    "a number's length": lambda n: len(n),
+    "a number's item": lambda n: n[0],
+    "an object's attribute": lambda n: _PLAIN.missing,
+    "getattr": lambda n: getattr(_PLAIN, "miss" + "ing"),
+    "an item of a list": lambda n: _LIST[int(n) + 5],
+    "an item of a dict": lambda n: _TABLE["b"],
+    "an item of an array of NumPy's": lambda n: np.ones(3)[int(n) + 7],
+    "a slice": lambda n: _LIST[:: int(n)],
+    "mathematics": lambda n: math.sqrt(n - 1),
+    "a conversion": lambda n: int(f"a{n}"),
+    "a format": lambda n: f"{n:q}",
+    "a format of old": lambda n: "%d %d" % (n,),  # noqa: UP031, F507
+    "a text that joins": lambda n: ",".join([n]),
+    "a sum": lambda n: sum(["a"], n),
+    "a function of NumPy's": lambda n: np.average([n], weights=[1, 2]),
+    "the environment": lambda n: os.environ["NOT_SET_AT_ALL"],
+}
+
+
+@pytest.mark.parametrize("case", PYTHONS)
+def test_errors_of_pythons_are_those_of_the_plain_function(case):
+    plain, jitted = raised(PYTHONS[case], 0), raised(ev.jit(PYTHONS[case]), 0)
+    assert (type(jitted), str(jitted)) == (type(plain), str(plain))
+    assert files(jitted) == files(plain)
+
+
+def test_a_number_that_is_asked_for_what_arrays_have():
+    said = ["  Fix: a Python number stays one under `jit`: pass an array, or make it one by "
+            "`jnp.asarray`."]  # fmt: skip
+    assert raised(ev.jit(lambda n: n.shape), 1.0).__notes__ == said
+    assert not hasattr(raised(ev.jit(lambda n: n.elsewhere), 1.0), "__notes__")
+    assert ev.jit(lambda n: jnp.asarray(n).shape)(1.0) == ()
+
+
 def test_later_calls_too():
     kind = ev.ShapeDtypeStruct((3,), np.float32)
 
@@ -131,6 +176,10 @@ def test_later_calls_too():
     f(x)
     error = raised(f, x + 1)
     assert files(error) == [__file__] * 2  # `raised` and `tell`
+
+    g = ev.jit(lambda n: x / (1 / n))
+    g(1.0)
+    assert files(raised(g, 0.0)) == [__file__] * 2  # `raised` and the lambda
 
 
 def test_the_users_frames_are_all_there():

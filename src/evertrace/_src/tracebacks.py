@@ -8,7 +8,7 @@ an error of our own keeps them all: whoever mends it needs them.
 
 import functools
 from collections.abc import Callable, Iterator
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, TypeVar
 
 from evertrace._src import source
@@ -31,6 +31,15 @@ def shortened(function: F) -> F:
             raise
 
     return outer  # type: ignore[return-value]
+
+
+_in_place_of_python: set[CodeType] = set()
+
+
+def in_place_of_python(function: F) -> F:
+    """Decorate what does to the user's values what Python would: its errors are the user's."""
+    _in_place_of_python.add(function.__code__)
+    return function
 
 
 def shorten(error: Exception) -> None:
@@ -65,10 +74,14 @@ def _is_frame_of_ours(entry: TracebackType) -> bool:
 
 def _is_ours(error: Exception) -> bool:
     """Whether it is an error of our own making: no one has worded it, and we raised it."""
-    innermost = None
-    for innermost in _entries(error.__traceback__):  # noqa: B007
-        pass
-    if innermost is None or source.is_users(innermost.tb_frame.f_code.co_filename):
+    innermost: CodeType | None = None  # of the user's and ours: NumPy works for who calls it
+    for x in _entries(error.__traceback__):
+        code = x.tb_frame.f_code
+        if _is_frame_of_ours(x) or source.is_users(code.co_filename):
+            innermost = code
+    if innermost is None or innermost in _in_place_of_python:
+        return False
+    if source.is_users(innermost.co_filename):
         return False
     is_pythons = type(error).__module__ == "builtins"
     return is_pythons and not isinstance(error, OSError) and "\n  at " not in str(error)

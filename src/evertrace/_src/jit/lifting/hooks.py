@@ -10,6 +10,7 @@ import types
 
 from evertrace._src import errors
 from evertrace._src.jit.lifting import elsewhere
+from evertrace._src.tracebacks import in_place_of_python
 
 get_ident = threading.get_ident
 
@@ -208,6 +209,7 @@ class Hooks:
         read, missing, made = self.read, self.missing, self.made
         plain = object.__getattribute__
 
+        @in_place_of_python
         def __getattribute__(self, name):
             if get_ident() != thread:
                 return elsewhere.read(hooks, self, name)

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import state
 from evertrace._src.dims import expression
 from evertrace._src.jit.lifting.hostprogram import (
@@ -46,9 +47,15 @@ from evertrace._src.jit.lifting.hostsizes import expression_of
 from evertrace._src.jit.lifting.numpykind import replaced
 from evertrace._src.jit.lifting.values import ABSENT
 from evertrace._src.source import user_source
+from evertrace._src.tracebacks import in_place_of_python
 
 SCALARS = frozenset({int, float, complex})
 """The types whose values are host scalars while tracing."""
+
+
+_NO_ARRAY = (
+    "  Fix: a Python number stays one under `jit`: pass an array, or make it one by `jnp.asarray`."
+)
 
 
 def _is_sequence(x):
@@ -300,6 +307,7 @@ class Prologue:
         self.slots.append(value)
         return len(self.slots) - 1
 
+    @in_place_of_python
     def _call(self, fn, slots):
         """Apply a function to slots; an exception is recorded, and raised to the user."""
         try:
@@ -530,9 +538,15 @@ class HostValue(Computed):
     def __format__(self, spec):
         return demand(format, self, spec)
 
+    @in_place_of_python
     def __getattr__(self, name):
         """Return a method of the value: calling it is recorded."""
-        found = getattr(self.present, name)
+        try:
+            found = getattr(self.present, name)
+        except AttributeError as error:
+            if type(self.present) in SCALARS and hasattr(Array, name):
+                error.add_note(_NO_ARRAY)
+            raise
         if getattr(found, "__self__", None) is not self.present:
             return found  # of the class
         method = getattr(type(self.present), name)

@@ -21,6 +21,7 @@ from evertrace._src.jit.lifting.host import (
     with_keywords,
 )
 from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.tracebacks import in_place_of_python
 
 _NAMES = ("math", "cmath", "statistics")
 _FUNCTIONS = frozenset({types.FunctionType, types.BuiltinFunctionType})
@@ -55,6 +56,7 @@ def _known(x):
 def _recording(fn, copied=functools.WRAPPER_ASSIGNMENTS):
     """Return a function that does what `fn` does, and records it where it meets host values."""
 
+    @in_place_of_python
     def stand_in(*args, **kwargs):
         args = [list(x) if hasattr(type(x), "__next__") else x for x in args]
         items, shape = [], []
@@ -86,6 +88,7 @@ def _total(*numbers):
 
 
 @functools.wraps(sum)
+@in_place_of_python
 def _sum(iterable, /, start=0):
     """Sum the numbers that come first at once: from Python 3.12 on it is not done by adding."""
     if type(start) not in NUMBERS:

@@ -28,6 +28,7 @@ from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.hostprogram import contents_of
 from evertrace._src.jit.lifting.numpykind import is_entered, items_in
+from evertrace._src.tracebacks import in_place_of_python
 
 _SCALARS = (
     np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
@@ -161,6 +162,7 @@ def _holds_computed(x):
 def _recording(fn):
     """Return what is called in place of a function of NumPy's."""
 
+    @in_place_of_python
     def call(*args, **kwargs):
         if not any(map(_holds_computed, (*args, *kwargs.values()))) or "out" in kwargs:
             return fn(*args, **kwargs)

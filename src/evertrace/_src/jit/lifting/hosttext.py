@@ -31,6 +31,7 @@ from evertrace._src.jit.lifting.host import (
 from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.latetext import LateText, is_late
 from evertrace._src.lazy import LazyModule
+from evertrace._src.tracebacks import in_place_of_python
 
 _string: Any = LazyModule("_string")
 
@@ -114,6 +115,7 @@ STAND_INS[str] = HostText
 # ------------------------------------------------------------------------ formatting
 
 
+@in_place_of_python
 def format_of(value, spec=""):
     """Return ``format(value, spec)``."""
     if is_computed(value) and type(spec) is str and not spec:
@@ -184,6 +186,7 @@ def _checked(text, message):
     raise TypeError(message.format(type(text).__name__))
 
 
+@in_place_of_python
 def percent(template, values):
     """Return ``template % values``."""
     if type(template) not in _TEXTS:
@@ -346,6 +349,7 @@ def _field(name, given, numbers):
     return value
 
 
+@in_place_of_python
 def _join(text, /, *args):
     """Do what `str.join` does."""
     if len(args) != 1:

@@ -14,12 +14,14 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting.entered import Container
 from evertrace._src.jit.lifting.host import SCALARS, Host, is_plain, op
+from evertrace._src.tracebacks import in_place_of_python
 
 _SEQUENCES = frozenset({list, tuple, collections.deque})
 _KINDS = _SEQUENCES | {dict, collections.OrderedDict}
 _PLAIN = SCALARS | {bool, str, type(None)}
 
 
+@in_place_of_python
 def item(owner, index):
     """Return ``owner[index]``."""
     if type(index) is Host and type(index.present) is int and type(owner) in _KINDS:

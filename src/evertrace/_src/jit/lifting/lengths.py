@@ -13,8 +13,10 @@ from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.entered import Container, Items, added_to
 from evertrace._src.jit.lifting.host import demand, is_computed, is_host, op, plain
 from evertrace._src.jit.lifting.opennumpy import OpenNumpy
+from evertrace._src.tracebacks import in_place_of_python
 
 
+@in_place_of_python
 def length(*args):
     """Do what `len` does, in code that is traced."""
     if len(args) != 1 or state.recorder is None:
