@@ -37,8 +37,8 @@ def _on_objects(position: int, *settings: str, several: bool = False) -> Callabl
             trees = args[position:] if several else args[position : position + 1]
             if (
                 config.current().strict
+                or is_written_for_jax(sys._getframe(1))  # before a library's tree is walked twice
                 or not (trees and _has_objects(trees[0]))
-                or is_written_for_jax(sys._getframe(1))
             ):
                 return fun(*args, **kwargs)
             more = {**dict(zip(settings, args[position + 1 :], strict=False)), **kwargs}

@@ -205,6 +205,8 @@ def _checked_flatten(nodetype: type, flatten: Callable[[Any], Any]) -> Callable[
 
     def checked(node: Any) -> tuple[Children, Any]:
         result = flatten(node)
+        if type(result) is tuple and len(result) == 2 and type(result[0]) is tuple:
+            return result
         if not _is_pair(result) or not isinstance(result[0], Iterable):
             raise _bad_result(nodetype, "a pair (children, aux_data)", result)
         children: Iterable[Any] = result[0]

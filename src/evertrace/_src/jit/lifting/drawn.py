@@ -67,8 +67,9 @@ def _called(step):
 def _is_draw(fn):
     owner = getattr(fn, "__self__", None)
     kind = type(owner) if owner is not None else getattr(fn, "__objclass__", None)
-    of_class = getattr(values.loaded_types(_KINDS)[0], getattr(fn, "__name__", ""), None)
-    return is_generator(kind) or of_class is fn
+    name = getattr(fn, "__name__", "")
+    kinds = values.loaded_types(_KINDS)
+    return kind in kinds or any(getattr(cls, name, None) is fn for cls in kinds)
 
 
 def _generators(step, slots):
