@@ -140,6 +140,88 @@ def test_symbolic_sizes_are_divided(mesh):
         again(jnp.sin, ev.ShapeDtypeStruct((n, 2), "float32", sharding=rows))
 
 
+def shuffled(place):
+    """A function within which a value lies otherwise than before and after."""
+    return lambda a: lax.with_sharding_constraint(a * 2, place) + 1
+
+
+def told(call, x):
+    """What devices tell each other in a program: kinds and axes."""
+    with ev.set_mesh(x.sharding.mesh):
+        return {(c.kind, c.axes) for c in ev.explain_sharding(call)(x).collectives}
+
+
+def test_constraints_within_are_kept(mesh):
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "x"))
+    given = ev.device_put(X, rows)
+    exported = again(shuffled(columns), given, out_shardings=rows)
+    assert '\n    %2 = sdy.sharding_constraint %1 <@mesh, [{}, {"x"}]>' in exported.mlir_module()
+    assert told(exported.call, given) == {("all-to-all", ("x",))}
+    for run in (exported.call, ev.jit(exported.call), ev.jit(exported.call, engine="spmd")):
+        np.testing.assert_array_equal(run(given), 2 * X + 1)
+    other = ev.make_mesh((4, 2), ("data]", "mesh"), axis_types=AUTO)
+    elsewhere = ev.device_put(X, NamedSharding(other, P("data]")))
+    assert told(exported.call, elsewhere) == {("all-to-all", ("data]",))}
+    found = ev.jit(exported.call, engine="spmd")(elsewhere)
+    assert lies(found, other, "data]")
+    np.testing.assert_array_equal(found, 2 * X + 1)
+
+
+def test_constraints_are_kept_where_programs_of_any_size_are_exported_again(mesh):
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "x"))
+    (n,) = export.symbolic_shape("n")
+    given = ev.ShapeDtypeStruct((4 * n, 8), "float32", sharding=rows)
+    inner = again(shuffled(columns), given, out_shardings=rows)
+    with ev.set_mesh(mesh):
+        outer = again(lambda a: inner.call(a).T, given)
+    assert inner.mlir_module().count('"sdy.sharding_constraint"') == 1
+    assert outer.mlir_module().count('"sdy.sharding_constraint"') == 3  # and two around the call
+    assert inner.out_shardings_jax(mesh) == (rows,)
+    found = ev.jit(outer.call, engine="spmd")(ev.device_put(X, rows))
+    np.testing.assert_array_equal(found, (2 * X + 1).T)
+    np.testing.assert_array_equal(outer.call(ev.device_put(X, rows)), (2 * X + 1).T)
+    for_jax = export.deserialize(outer.serialize(format="jax"))
+    np.testing.assert_array_equal(for_jax.call(ev.device_put(X, rows)), (2 * X + 1).T)
+
+
+def test_constraints_are_written_for_jax(mesh):
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "x"))
+    exported = export.export(ev.jit(shuffled(columns), in_shardings=rows))(X)
+    read = export.deserialize(exported.serialize(format="jax"))
+    assert '<@mesh, [{}, {"x"}]>' in read.mlir_module()
+    assert 'sdy.mesh @mesh = <["x"=4, "y"=2]>' in read.mlir_module()
+    np.testing.assert_array_equal(read.call(ev.device_put(X, rows)), 2 * X + 1)
+
+
+def test_a_function_may_be_called_as_meshes_are(mesh, a):
+    def whole(a):
+        def mesh(x):
+            return x * 2
+
+        return ev.jit(mesh)(a) + ev.jit(mesh)(a)
+
+    np.testing.assert_array_equal(ev.jit(whole, engine="spmd")(a), 4 * X)
+    np.testing.assert_array_equal(ev.jit(again(whole, a).call, engine="spmd")(a), 4 * X)
+
+
+def test_a_program_over_another_mesh_is_refused(mesh):
+    exported = again(lambda x: lax.with_sharding_constraint(x, NamedSharding(mesh, P("y"))), X)
+    line = ev.make_mesh((8,), ("z",), axis_types=AUTO[:1])
+
+    def both(x):
+        with ev.set_mesh(mesh):
+            return x + 1, exported.call(X)
+
+    with pytest.raises(
+        ValueError,
+        match=re.escape(
+            "export: <lambda> was exported for a mesh of the axes {'x': 4, 'y': 2}, and is called "
+            "in a program that is divided over one of {'z': 8}."
+        ),
+    ):
+        ev.jit(both, engine="spmd")(ev.device_put(X, NamedSharding(line, P("z"))))
+
+
 ERRORS = {
     "one device": (
         lambda e, mesh: e.call(X),

@@ -31,6 +31,7 @@ class PortableProgram:
       adapt: makes a module, the place of its platform and a kind of device into the bytes that
         are called; None where they are called as they are.
       has_effects: whether calls are to be kept, in their order; a token goes in front then.
+      axes: of the mesh over which its values lie as constraints in it say, pairs (name, size).
     """
 
     name: str
@@ -41,6 +42,7 @@ class PortableProgram:
     anywhere: bool = False
     adapt: Callable[[bytes, int, str], bytes] | None = None
     has_effects: bool = False
+    axes: tuple[tuple[str, int], ...] = ()
 
     @cached_property
     def closed(self):

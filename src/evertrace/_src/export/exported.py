@@ -47,8 +47,8 @@ class Exported:
 
     It is made by `export` and `deserialize`. Unlike JAX's it holds one program per platform
     instead of one that asks for the platform, and keeps all arguments. Where arguments or results
-    lie over a mesh, or a constraint in it names one, it is called on as many devices, and lays
-    them out as they were; constraints within it are not kept.
+    lie over a mesh, or a constraint in it names one, it is called on as many devices, lays them
+    out as they were, and what is within it as constraints say.
 
     Attributes:
       fun_name: the function's name.
@@ -239,7 +239,13 @@ class Exported:
     def _program(self):
         anywhere = DisabledSafetyCheck.platform() in self.disabled_safety_checks
         program = PortableProgram(
-            self.fun_name, self.platforms, self._modules, self.in_avals, self.out_avals, anywhere
+            self.fun_name,
+            self.platforms,
+            self._modules,
+            self.in_avals,
+            self.out_avals,
+            anywhere,
+            axes=() if self._layout is None else self._layout.sizes,
         )
         return program if self._foreign is None else self._foreign.adapted(program)
 
@@ -449,7 +455,11 @@ def _export(
     allowed = [c.is_custom_call() for c in checks if c.is_custom_call() is not None]
     families = {FAMILIES[p] for p in platforms}
     scope = symbolic.scope_of(closed.in_avals)
-    modules = {f: runtime.xla().portable.write(program, consts, name, f, allowed) for f in families}
+    divided = layout and layout.divided()
+    modules = {
+        f: runtime.xla().portable.write(program, consts, name, f, allowed, divided)
+        for f in families
+    }
     if scope is not None:
         example = symbolic.example_sizes(closed.in_avals, scope)
         for module in modules.values():

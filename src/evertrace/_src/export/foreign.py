@@ -121,7 +121,8 @@ def _cotangent(pair):
 def _for_jax(exported, data, ins, outs):
     """Return the description and the program of one of evertrace's functions."""
     exchange, scope = runtime.xla().exchange, exported._scope
-    given = exchange.Given(exported.fun_name, exported._modules, ins, outs, scope)
+    axes = () if exported._layout is None else exported._layout.sizes
+    given = exchange.Given(exported.fun_name, exported._modules, ins, outs, scope, axes)
     jax = {
         "ins": list(map(_to_json, ins)),
         "outs": list(map(_to_json, outs)),

@@ -1,8 +1,9 @@
 """Over how many devices an exported function is divided, and how its arguments and results lie.
 
-The program in bytes is that of one device, as every program here is before it is divided. Beside it
-stand the axes of the mesh and the specs of all leaves: a call lays arguments and results out so,
-over a mesh of as many devices that it finds, and whatever runs the call divides it by them.
+The program in bytes says in Shardy's words how what is within it lies. Beside it stand the axes of
+the mesh and the specs of all leaves: a call lays arguments and results out so, over a mesh of as
+many devices that it finds, and whatever runs the call divides it by them. On one device nothing is
+laid out, and what the program says of it is left out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from evertrace._src import config, dims, errors
 from evertrace._src.core.aval import ShapeDtypeStruct, is_inexact
 from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.ops.sharding_constraint import lay_out, mesh_in
-from evertrace._src.sharding.layout import NamedSharding, PartitionSpec
+from evertrace._src.sharding.layout import NamedSharding, PartitionSpec, axes_of
 from evertrace._src.transforms.staging import hoist_consts
 
 
@@ -39,6 +40,14 @@ class Layout(NamedTuple):
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """Pairs (axis, size)."""
         return tuple([(name, size) for name, size, _ in self.axes])
+
+    def divided(self) -> tuple[Any, Any, Any]:
+        """Return what the program in bytes says of it, see `engines.xla.lower.Divided`."""
+        inputs, outputs = [
+            [None if spec is None else tuple(map(axes_of, spec)) for spec in specs]
+            for specs in (self.inputs, self.outputs)
+        ]
+        return self.sizes, inputs, outputs
 
     def over(self, mesh: Any, specs: Any) -> tuple[NamedSharding | None, ...]:
         """Return shardings over a mesh of axes of these sizes, whatever their names."""
@@ -143,15 +152,15 @@ def layout_of(traced: Any) -> Layout | None:
         if type(x) is ShapeDtypeStruct and isinstance(x.sharding, NamedSharding):
             places.inputs[i] = places.inputs[i] or x.sharding  # also of a mesh without devices
     said = [s is not None for s in places.inputs]
-    outputs: Any = [None] * len(closed.out_avals)
     if any(dims.is_dim(n) for v in program.invars for n in v.aval.shape):
-        # Whether axes divide sizes that are not known shows in a call.
-        like = next((s for s in (*places.inputs, mesh_in(program)) if s is not None), None)
+        # What operations make of it depends on whether axes divide sizes that are not known.
+        outputs = places.wanted(traced.out_tree, closed.out_avals)
+        like = next((s for s in (*places.inputs, mesh_in(program), *outputs) if s), None)
     else:
         like = places.complete(
             program, mesh_in(program), closed.consts, traced.out_tree, closed.out_avals
         )
-        outputs = places.outputs if like is not None else outputs
+        outputs = [] if like is None else places.outputs
     if like is None:
         return None
     mesh = like.mesh

@@ -188,12 +188,7 @@ class CompiledPlacements:
         Returns:
           A sharding over the mesh, or None where nothing is laid out over any.
         """
-        where = f"jit({self._name}) out_shardings"
-        given = tree.flatten_axes(where, out_tree, self._of_results)
-        wanted = [
-            s if s is None else _checked(where, aval, s)
-            for s, aval in zip(given, out_avals, strict=True)
-        ]
+        wanted = self.wanted(out_tree, out_avals)
         captured = [getattr(x, "_sharding", None) for x in consts]
         like = next((s for s in (*self.inputs, *captured, mesh, *wanted) if s is not None), None)
         if like is None:
@@ -211,6 +206,15 @@ class CompiledPlacements:
             like.divided(d) if s is None else s for s, d in zip(wanted, divisions, strict=True)
         ]
         return like
+
+    def wanted(self, out_tree, out_avals):
+        """Return for each leaf of the result what `out_shardings` say of it, None for nothing."""
+        where = f"jit({self._name}) out_shardings"
+        given = tree.flatten_axes(where, out_tree, self._of_results)
+        return [
+            s if s is None else _checked(where, aval, s)
+            for s, aval in zip(given, out_avals, strict=True)
+        ]
 
     def enter(self, leaves, names):
         """Return the leaves of a call's arguments, laid out.

@@ -258,7 +258,9 @@ def write_portable_module(module: Any) -> bytes:
     hlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
     age = hlo.StablehloCompatibilityRequirement.WEEK_4
     version = hlo.get_version_from_compatibility_requirement(age)
-    return _jax.mlir.serialize_portable_artifact(module, version)
+    # Shardy's operations are written as they are, and not as calls that only XLA understands.
+    has_mesh = any(op.operation.name == "sdy.mesh" for op in module.body.operations)
+    return _jax.mlir.serialize_portable_artifact(module, version, has_mesh)
 
 
 def read_portable(blob: bytes) -> Any:
@@ -273,17 +275,23 @@ def portable_text(blob: bytes) -> str:
     return str(read_portable(blob))
 
 
-def portable_functions(blob: bytes, rename: Callable[[str], str]) -> dict[str, str]:
+def portable_functions(
+    blob: bytes, rename: Callable[[str], str], is_divided: bool
+) -> dict[str, str]:
     """The functions of `write_portable`'s bytes, all made private, for another module.
 
     Args:
       blob: the bytes.
       rename: gives the new name of a function.
+      is_divided: whether the other module has a mesh, over which what is within them lies as
+        constraints say.
 
     Returns:
       Old name -> text with the new names.
     """
-    return defined_functions(read_portable(blob), rename)
+    module = read_portable(blob)
+    divide_no_more(module, keeps_constraints=is_divided)
+    return defined_functions(module, rename)
 
 
 def defined_functions(module: Any, rename: Callable[[str], str]) -> dict[str, str]:
@@ -357,8 +365,12 @@ def custom_calls(module: Any) -> set[str]:
     return found
 
 
-def divide_no_more(module: Any) -> bool:
+def divide_no_more(module: Any, keeps_constraints: bool = False) -> bool:
     """Take from a module what says how it is divided among devices.
+
+    Args:
+      module: it is changed.
+      keeps_constraints: whether what is said of values within functions stays.
 
     Returns:
       Whether parts are left that devices compute each by itself.
@@ -376,7 +388,7 @@ def divide_no_more(module: Any) -> bool:
             manual.append(op.name)
 
     walk(module, visit)
-    for op in constraints:
+    for op in [] if keeps_constraints else constraints:
         op.results[0].replace_all_uses_with(op.operands[0])
         op.erase()
     return bool(manual)

@@ -19,7 +19,7 @@ from evertrace._src.dims.shapes import sizes_of as sizes_of_call
 from evertrace._src.engines.xla import compat, portable
 from evertrace._src.engines.xla.dynamic import SIZE, Sizes, converted, sizes_of, unknown
 from evertrace._src.engines.xla.portable import STABLE_TARGET
-from evertrace._src.engines.xla.text import mlir_type, quoted
+from evertrace._src.engines.xla.text import mlir_type, quoted, shardy_mesh
 
 _ORDER = "!stablehlo.token"
 _INNER = "wrapped"
@@ -192,6 +192,7 @@ class Given(NamedTuple):
       modules: its programs for each platform: portable bytes, or text with holes.
       ins, outs: as in `ForeignCall`.
       scope: of its symbolic sizes, or None.
+      axes: of the mesh over which its values lie, pairs (name, size).
     """
 
     name: str
@@ -199,6 +200,7 @@ class Given(NamedTuple):
     ins: Sequence[tuple[Any, bool]]
     outs: Sequence[tuple[Any, bool]]
     scope: Any
+    axes: Sequence[tuple[str, int]] = ()
 
 
 def exported(given: Given) -> bytes:
@@ -238,7 +240,8 @@ def exported(given: Given) -> bytes:
     results = ", ".join([unknown(kind) for kind, _ in outs])
     main = f"func.func public @main({', '.join(takes)}) -> ({results}) {{\n{body}\n}}"
     try:
-        return compat.write_portable("\n".join([main, *functions]))
+        mesh = [shardy_mesh(given.axes)] if given.axes and given.scope is None else []
+        return compat.write_portable("\n".join([*mesh, main, *functions]))
     except compat.UNREADABLE as error:
         raise errors.user_error(
             NotImplementedError,
@@ -255,8 +258,10 @@ def _functions(given, module, prefix, names):
     def rename(name):
         return f"{prefix}{name}"
 
-    functions = list(portable.functions(module, rename).values())
-    return functions if given.scope is None else converted(functions, given.scope, names)
+    if given.scope is not None:  # JAX's form of symbolic sizes has no constraints
+        functions = list(portable.functions(module, rename).values())
+        return converted(functions, given.scope, names)
+    return list(portable.functions(module, rename, {name: name for name, _ in given.axes}).values())
 
 
 def _choice(places, call, kinds, out):

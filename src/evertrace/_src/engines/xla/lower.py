@@ -111,12 +111,13 @@ class Divided(NamedTuple):
 
     Attributes:
       sizes: pairs (axis of the mesh, its size).
-      inputs, outputs: divisions; None where nothing is said of the outputs.
+      inputs, outputs: divisions, None for those of which nothing is said; outputs are None where
+        that is all of them.
     """
 
     sizes: tuple
-    inputs: Sequence[tuple]
-    outputs: Sequence[tuple] | None
+    inputs: Sequence[tuple | None]
+    outputs: Sequence[tuple | None] | None
 
 
 SEES_EFFECTS: set[Any] = set()
@@ -151,7 +152,7 @@ class Module:
         self.dialect = f"StableHLO for {platform}, native kernels: {native}, mesh: {sizes}"
         if located:
             self.dialect = None
-        self.taken = set()
+        self.taken = {"mesh"} if sizes else set()
         self.callbacks = []
 
     def knows_nan(self):
@@ -595,7 +596,7 @@ def _shardings(atoms, divisions):
         return [""] * len(atoms)
     ranks = [len(physical_aval(x.aval)[0]) for x in atoms]
     pairs = zip(divisions, ranks, strict=True)
-    return [f"sdy.sharding = {shardy(division, rank)}" for division, rank in pairs]
+    return ["" if d is None else f"sdy.sharding = {shardy(d, rank)}" for d, rank in pairs]
 
 
 def _attributes(*lists):

@@ -6,6 +6,7 @@ import re
 from evertrace._src import config, dims, errors
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.lower import lower_jaxpr
+from evertrace._src.engines.xla.text import quoted
 
 STABLE_TARGET = re.compile(r"lapack_\w+_ffi|shape_assertion|stablehlo\.dynamic_\w+")
 """Custom calls that jaxlib keeps for programs of earlier releases."""
@@ -13,7 +14,7 @@ STABLE_TARGET = re.compile(r"lapack_\w+_ffi|shape_assertion|stablehlo\.dynamic_\
 _TARGET = re.compile(r'call_target_name = "([^"]*)"|custom_call @([\w.]+)')
 
 
-def write(jaxpr, consts, name, family, allowed):
+def write(jaxpr, consts, name, family, allowed, divided=None):
     """Return a jaxpr without constvars as portable bytes.
 
     One with symbolic sizes is a text with holes for these, to be filled and given to `encode`.
@@ -24,6 +25,7 @@ def write(jaxpr, consts, name, family, allowed):
       name: of the function.
       family: kind of device it is for: "cpu", "gpu" or "tpu".
       allowed: names of custom calls that the user answers for.
+      divided: how it is divided among several devices, see `lower.Divided`.
 
     Raises:
       NotImplementedError: it calls back into Python.
@@ -33,7 +35,7 @@ def write(jaxpr, consts, name, family, allowed):
     holes = dims.writing_holes() if is_symbolic else contextlib.nullcontext()
     # Our own kernels are those of this installation.
     with config.override(native_kernels=False), holes:
-        text, callbacks = lower_jaxpr(jaxpr, name, platform=family, consts=consts)
+        text, callbacks = lower_jaxpr(jaxpr, name, platform=family, consts=consts, divided=divided)
     if callbacks:
         raise errors.user_error(
             NotImplementedError,
@@ -74,23 +76,54 @@ def encode(text):
 
 
 _FUNCTION = re.compile(r"func\.func (?:public |private )?@([\w.]+)\(")
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_DIMENSIONS = rf"@mesh, \[(?:{_QUOTED}|[^\]\"])*\]"
+_SHARDING = rf"sharding = #sdy\.sharding<{_DIMENSIONS}>"
 
 
-def functions(blob, rename):
+def functions(blob, rename, axes=None):
     """Return the functions of a program, all made private, under new names.
 
     Args:
       blob: portable bytes, or a text with holes.
       rename: gives the new name of a function.
+      axes: dict: axis of its mesh -> what it is called in that of the module that they are for;
+        None for a module without any, where nothing is said of how values lie.
 
     Returns:
       Old name -> text with the new names.
     """
     if not blob.startswith(b"module "):
-        return compat.portable_functions(blob, rename)
-    text = blob.decode()
+        found = compat.portable_functions(blob, rename, axes is not None)
+    else:
+        found = _functions_of_text(blob.decode(), rename, axes is not None)
+    if axes is None or all([old == new for old, new in axes.items()]):
+        return found
+    return {name: _with_axes(text, axes) for name, text in found.items()}
+
+
+def _functions_of_text(text, rename, is_divided):
     new = {name: rename(name) for name in _FUNCTION.findall(text)}
-    text = re.sub(r"@([\w.]+)", lambda match: f"@{new.get(match[1], match[1])}", text)
-    text = re.sub(r"func\.func (public |private )?@", "func.func private @", text)
+    text = re.sub(rf" {{sdy\.{_SHARDING}}}", "", text)
+    if not is_divided:  # an identity stays in the place of a constraint
+        text = re.sub(
+            rf'"sdy\.sharding_constraint"(\(\S+\)) {{{_SHARDING}}}', r'"stablehlo.reshape"\1', text
+        )
     bodies = re.split(r"(?m)^(?= *func\.func )", text[: text.rindex("}")])[1:]
-    return dict(zip(new, map(str.strip, bodies), strict=True))
+    return {name: _renamed(body, new).strip() for name, body in zip(new, bodies, strict=True)}
+
+
+def _renamed(function, new):
+    """Return a function under its new name, private, calling others by theirs."""
+    function = re.sub(r"@([\w.]+)", lambda match: f"@{new.get(match[1], match[1])}", function)
+    return re.sub(r"func\.func (public |private )?@", "func.func private @", function)
+
+
+def _with_axes(function, axes):
+    """Return a function with other names of the mesh's axes."""
+    names = {quoted(str(old)): quoted(str(new)) for old, new in axes.items()}
+
+    def dimensions(match):
+        return re.sub(_QUOTED, lambda name: names[name[0]], match[0])
+
+    return re.sub(_DIMENSIONS, dimensions, function)

@@ -26,7 +26,7 @@ def _include(module, program):
             return fresh[name]
 
         try:
-            texts = portable.functions(blob, rename)
+            texts = portable.functions(blob, rename, _axes_of_call(module, program))
         except compat.BackendError as error:
             raise errors.user_error(
                 ValueError,
@@ -39,3 +39,23 @@ def _include(module, program):
         if any("@lapack_" in text for text in texts.values()):
             lapack.register()
     return found
+
+
+def _axes_of_call(module, program):
+    """Return what each axis of a program's mesh is called in a module; None where it has no mesh.
+
+    Raises:
+      ValueError: the mesh of the module has other axes.
+    """
+    if not module.sizes:
+        return None
+    names = [(old, new) for (old, _), (new, _) in zip(program.axes, module.sizes, strict=False)]
+    if program.axes and [n for _, n in program.axes] != [n for _, n in module.sizes]:
+        raise errors.user_error(
+            ValueError,
+            f"export: {program.name} was exported for a mesh of the axes {dict(program.axes)}, and "
+            f"is called in a program that is divided over one of {dict(module.sizes)}.",
+            fix="use one mesh, or call it in a program of its own.",
+            anchor="export",
+        )
+    return dict(names)
