@@ -19,7 +19,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, Literal
 
-from evertrace._src import config_flags, extension
+from evertrace._src import config_flags, extension, tracebacks
 from evertrace._src.config_docs import OPTIONS
 from evertrace._src.doors import door
 from evertrace._src.errors import user_error
@@ -433,7 +433,11 @@ class override(contextlib.ContextDecorator, InForce):  # it is called like a fun
 
     def values(self) -> Any:
         """Return what is in force in a block that begins now."""
-        return _inside(current(), _thread.overrides, self._changes)
+        try:
+            return _inside(current(), _thread.overrides, self._changes)
+        except Exception as error:
+            tracebacks.shorten(error)
+            raise
 
 
 _entered: dict[tuple[Any, ...], tuple[Config, tuple[Any, ...]]] = {}
@@ -604,6 +608,7 @@ class Options:
 
     __slots__ = ()
 
+    @tracebacks.shortened
     def update(self, name: str, value: Any) -> None:
         """Set an option for the whole process: see `update` of this module."""
         update(name, value)
@@ -631,18 +636,21 @@ class Options:
         now = current()
         return {name: getattr(now, name) for name in _FIELD_TYPES}
 
+    @tracebacks.shortened
     def read(self, name: str) -> Any:
         """Return the value in force of the option `name`."""
         if config_flags.bare(name) in config_flags.OF_JAX:
             return config_flags.read(name)
         return getattr(current(), _canonical_name(name))
 
+    @tracebacks.shortened
     def __getattr__(self, name: str) -> Any:
         """Return the value in force of the option `name`."""
         if name.startswith("__"):  # asked by copy, inspect and the like
             raise AttributeError(name)
         return self.read(name)
 
+    @tracebacks.shortened
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse: options are set by `update` or by their context managers."""
         name = _canonical_name(name)

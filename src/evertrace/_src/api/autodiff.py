@@ -514,6 +514,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     ins, outs, out_tree = _types(leaves), _types(taped.outs), taped.out_tree
     is_active = [n is not None for n in taped.in_nodes]
 
+    @shortened
     def jvp_fun(residuals, *tangents):
         ts = _flatten_tangents(where, tangents, ins, treedef)
         args = [t for t, a in zip(ts, is_active, strict=True) if a]
@@ -553,6 +554,7 @@ def linear_transpose(
     leaves, treedef = tree.flatten(primals)
     avals = [_aval(x, where) for x in leaves]
 
+    @shortened
     def transposed(cotangent):
         given, ct_tree = tree.flatten(cotangent)
         cts = [as_operand(ct, where) for ct in given]

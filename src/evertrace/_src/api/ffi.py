@@ -22,6 +22,7 @@ from evertrace._src.engines.xla.foreign import custom_call
 from evertrace._src.engines.xla.mlir_rules import TextRule
 from evertrace._src.ops.callback import VMAP_METHODS
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 
 public = set_module("evertrace.ffi")
 
@@ -96,6 +97,7 @@ def ffi_call(
         output_layouts = [output_layouts]
     _check_layouts("output_layouts", output_layouts, outs)
 
+    @shortened
     def call(*args, **attributes):
         operands = [as_operand(x, "ffi_call") for x in args]
         avals = [x.aval for x in operands]

@@ -18,6 +18,7 @@ from evertrace._src.core.rules import LinearArg
 from evertrace._src.jit.opened import opened
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import zeros
+from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.linearize import Entry
 from evertrace._src.transforms.transpose import leading_to, pull
 
@@ -56,6 +57,7 @@ class Pullback:
     def __init__(self, linear: Any, skeleton: Any = None, values=()):
         self.linear, self.skeleton, self.values = linear, skeleton, values
 
+    @shortened
     def __call__(self, cotangent):
         """Return the cotangents of the arguments."""
         return self._pull(cotangent, self._on_tape().in_nodes)
@@ -105,6 +107,7 @@ class Pullback:
             nodes = [None if i in unwanted else n for i, n in enumerate(nodes)]
         return functools.partial(self._pull_into, refs, nodes)
 
+    @shortened
     def _pull_into(self, refs, in_nodes, cotangent):
         return gradient_refs.deliver(refs, self._pull(cotangent, in_nodes))
 

@@ -30,6 +30,7 @@ from evertrace._src.ops.structural import full, moveaxis, reshape
 from evertrace._src.random import continuous, keys, multivariate
 from evertrace._src.random.arguments import inexact_dtype, one_key, sizes
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 
 public = set_module("evertrace.nn.initializers")
 
@@ -120,6 +121,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """
     default = dtype
 
+    @shortened
     def init(key, shape, dtype=default, out_sharding=None):
         filling = convert(operand("constant", value), _any_dtype("constant", dtype))
         return placed(broadcast_to(filling, sizes("constant", shape)), out_sharding)
@@ -145,6 +147,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     """
     default = dtype
 
+    @shortened
     def init(key, shape, dtype=default, out_sharding=None):
         return continuous.uniform(key, shape, dtype, out_sharding=out_sharding) * scale
 
@@ -166,6 +169,7 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     """
     default = dtype
 
+    @shortened
     def init(key, shape, dtype=default, out_sharding=None):
         return continuous.normal(key, shape, dtype, out_sharding=out_sharding) * stddev
 
@@ -194,6 +198,7 @@ def truncated_normal(
     """
     default = dtype
 
+    @shortened
     def init(key, shape, dtype=default, out_sharding=None):
         drawn = continuous.truncated_normal(
             key, lower, upper, shape, dtype, out_sharding=out_sharding
@@ -277,6 +282,7 @@ def variance_scaling(
                 anchor="choice",
             )
 
+    @shortened
     def init(key, shape, dtype=default, out_sharding=None):
         shape, dtype = sizes("variance_scaling", shape), inexact_dtype("variance_scaling", dtype)
         fans = _fans(shape, in_axis, out_axis, batch_axis)
@@ -523,6 +529,7 @@ def orthogonal(
     """
     default = dtype
 
+    @shortened
     def init(key, shape, dtype=default, out_sharding=None):
         shape = sizes("orthogonal", shape)
         if len(shape) < 2:
@@ -569,6 +576,7 @@ def delta_orthogonal(
     matrices = orthogonal(scale, column_axis, dtype)
     default = dtype
 
+    @shortened
     def init(key, shape, dtype=default, out_sharding=None):
         shape = sizes("delta_orthogonal", shape)
         if len(shape) not in (3, 4, 5) or shape[-1] < shape[-2]:
