@@ -102,6 +102,25 @@ def plain(x):
     return x * x
 
 
+MADE = {
+    "jaxpr": (lambda f, x: ev.make_jaxpr(f)(x), "a jaxpr is not pickled"),
+    "traced": (lambda f, x: ev.jit(f).trace(x), "the Traced of plain is not pickled"),
+    "lowered": (lambda f, x: ev.jit(f).lower(x), "the Lowered of plain is not pickled"),
+    "compiled": (lambda f, x: ev.jit(f).lower(x).compile(), "the Compiled of plain is"),
+    "exported": (lambda f, x: ev.export.export(ev.jit(f))(x), "the exported plain is not pickled"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_was_made_of_a_function_for_certain_types_says_how_its_bytes_are_had(name):
+    make, text = MADE[name]
+    made = make(plain, 3.0)
+    with pytest.raises(TypeError, match=rf"pickle: {text}(?s:.*)Fix: pickle .*serialize\("):
+        pickle.dumps(made)
+    if name != "jaxpr":
+        assert copy.copy(made) is copy.deepcopy([made])[0] is made
+
+
 def test_pickle_refuses_a_function_that_has_no_name():
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(make("jit"))

@@ -39,6 +39,17 @@ class Var(Tracer):
     def __ne__(self, other: object) -> bool:
         return self is not other if self._trace.closed else Tracer.__ne__(self, other)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self._trace.closed:
+            return Tracer.__reduce_ex__(self, protocol)
+        raise errors.user_error(
+            TypeError,
+            "pickle: a jaxpr is not pickled, as its primitives are functions of this process.",
+            fix="pickle the function it was made of, or take its bytes: "
+            "`export.export(jit(f))(x).serialize()`.",
+            anchor="pickle",
+        )
+
     def __hash__(self) -> int:
         if not self._trace.closed:
             raise errors.user_error(

@@ -92,6 +92,21 @@ class Exported:
         """The program for the first platform, as portable StableHLO, or text of symbolic sizes."""
         return self._modules[0]
 
+    def __copy__(self) -> Any:
+        return self  # nobody can change it
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise errors.user_error(
+            TypeError,
+            f"pickle: the exported {self.fun_name} is not pickled, as only the caller knows which "
+            "derivatives its bytes are to hold.",
+            fix="pickle `exported.serialize(vjp_order=...)`, which `export.deserialize` reads.",
+            anchor="pickle",
+        )
+
     def _said_by_jax(self, name, otherwise) -> Any:
         """Return what JAX's bytes say of the program, or what is true of ours."""
         return otherwise if self._foreign is None else self._foreign.description[name]

@@ -30,6 +30,22 @@ class Stage:
         self._variant, self._call, self._signature = variant, call, signature
         self._places = places or CompiledPlacements(variant.name, None, call)
 
+    def __copy__(self) -> Any:
+        return self  # nobody can change it
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise errors.user_error(
+            TypeError,
+            f"pickle: the {type(self).__name__} of {self._variant.name} is not pickled, as it "
+            "holds a program of this process.",
+            fix="pickle the function, or take the bytes of a program: `export.export(f)(x)"
+            ".serialize()`, `experimental.serialize_executable.serialize(compiled)`.",
+            anchor="pickle",
+        )
+
     @property
     def in_tree(self) -> Any:
         """Treedef of ``(args, kwargs)`` without the static arguments."""
