@@ -5,6 +5,7 @@
 needs the extra `demo`. The pictures are kept beside the page, so that readers need neither.
 """
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -126,17 +127,19 @@ def bars(table: list[str], unit: str) -> None:
     plt.legend(frameon=False, fontsize=8)
 
 
+CHART = re.compile(
+    r"(?P<table>(?:^\|.*\n)+)\n!\[[^:]+: (?P<unit>\w+), .*\]\(pictures/(?P<name>\w+)\.svg\)",
+    re.MULTILINE,
+)
+"""A table with its picture below."""
+
+
 def draw_benchmarks() -> None:
     """Draw the tables of the page of benchmarks."""
-    lines = (HERE / "guides" / "benchmarks.md").read_text(encoding="utf-8").split("\n")
-    for start, (name, unit) in zip(
-        [i for i, line in enumerate(lines) if line.startswith("| | ")],
-        (("eager", "nanoseconds"), ("calls", "microseconds")),
-        strict=True,
-    ):
-        stop = lines.index("", start)
-        bars(lines[start:stop], unit)
-        plt.savefig(HERE / "guides" / "pictures" / f"{name}.svg", metadata={"Date": None})
+    page = HERE / "guides" / "benchmarks.md"
+    for found in CHART.finditer(page.read_text(encoding="utf-8")):
+        bars(found["table"].splitlines(), found["unit"])
+        plt.savefig(page.parent / "pictures" / f"{found['name']}.svg", metadata={"Date": None})
         plt.close("all")
 
 

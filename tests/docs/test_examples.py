@@ -1,5 +1,6 @@
 """Every example in the README and the documentation runs and prints what it says."""
 
+import html
 import re
 from pathlib import Path
 
@@ -33,6 +34,19 @@ def test_each_recipe_of_the_cookbook_has_a_picture():
     for section in sections:
         (picture,) = re.findall(r"^!\[.+\]\((.+)\)$", section, re.MULTILINE)
         assert (page.parent / picture).read_text(encoding="utf-8").count("<") > 30
+
+
+def test_a_picture_below_a_table_of_benchmarks_shows_its_rows():
+    page = ROOT / "docs" / "guides" / "benchmarks.md"
+    found = re.findall(
+        r"((?:^\|.*\n)+)\n!\[.+\]\((.+)\)$", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(found) == 2
+    for table, picture in found:
+        shown = html.unescape((page.parent / picture).read_text(encoding="utf-8"))
+        _, _, *rows = table.splitlines()
+        for row in rows:
+            assert row.split("|")[1].strip(" `") in shown
 
 
 @pytest.mark.parametrize(
