@@ -176,6 +176,24 @@ def test_all_questions_of_a_module_are_asked(name):
     assert found
 
 
+@pytest.mark.parametrize("name", ["argparse", "inspect", "statistics", "asyncio.base_events"])
+def test_instructions_are_found_as_dis_and_each_rule_find_them(name):
+    module = importlib.import_module(name)
+    for code in _codes(compile(inspect.getsource(module), name, "exec")):
+        found = rewriting.instructions_of(code.co_code)
+        assert {*rewriting.targets_of(found)} == {*dis.findlabels(code.co_code)}
+        by_rules = {
+            i
+            for i in range(len(found))
+            if asking._made(found, i)
+            or asking._is_callee(found, i)
+            or asking._method_of(found, i, code)
+            or asking._function_of(found, i, code, vars(module))
+            or asking._telling(found, i, code, b"", lambda *_: b"told")
+        }
+        assert by_rules <= {*asking._asked(found)}
+
+
 @pytest.mark.parametrize("text", ["a is None", "a is not True", "a is ...", "a == b"])
 def test_singletons_are_no_question(text):
     assert not asking.asks(compile(f"x = {text}", "", "exec"))

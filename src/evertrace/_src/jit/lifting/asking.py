@@ -162,21 +162,29 @@ def asks(code, globals: Any = types.MappingProxyType({})):
       globals: what names stand for; without them, calls of libraries do not show.
     """
     instructions = instructions_of(code.co_code)
-    names = {kind.__name__ for kind in constructors}.union(conversions)
     return (
-        bool(_questions(instructions, code.co_consts))
+        any(x.op == _HANDLER for x in instructions)
         or bool(_conditions(instructions))
-        or any(x.op == _HANDLER for x in instructions)
-        or any(_is_class(x, code) for x in instructions)
-        or any(_made(instructions, i) for i in range(len(instructions)))
-        or any(_method_of(instructions, i, code) for i in range(len(instructions)))
-        or any(_is_callee(instructions, i) for i in range(len(instructions)))
+        or bool(_questions(instructions, code.co_consts))
+        or _calls_asked(instructions, code, globals)
         or any(
-            name in names or _in_place_of_value(globals.get(name)) is not None
-            for _, name in _called(instructions, code)
+            _made(instructions, i)
+            or _is_callee(instructions, i)
+            or _is_class(instructions[i], code)
+            or _method_of(instructions, i, code)
+            or _function_of(instructions, i, code, globals)
+            for i in _asked(instructions)
         )
-        or any(_function_of(instructions, i, code, globals) for i in range(len(instructions)))
         or any(type(c) is CodeType and asks(c, globals) for c in code.co_consts)
+    )
+
+
+def _calls_asked(instructions, code, globals):
+    """Whether code calls a global by a name that may stand for what has something in its place."""
+    called = {name for _, name in _called(instructions, code)}
+    names = {kind.__name__ for kind in constructors}.union(conversions) if called else called
+    return not called.isdisjoint(names) or any(
+        _in_place_of_value(globals.get(name)) is not None for name in called
     )
 
 
@@ -205,7 +213,7 @@ def asking(code, globals: Any = types.MappingProxyType({})):
         load = encoded("LOAD_CONST", constants.place(_Maker(maker)))
         return encoded("BUILD_TUPLE", count) + load + _MATMUL
 
-    for i in range(len(writer.instructions)):
+    for i in _asked(writer.instructions):
         made, method = _made(writer.instructions, i), _method_of(writer.instructions, i, code)
         function = _function_of(writer.instructions, i, code, globals)
         if made:
@@ -275,8 +283,16 @@ def _truth_asked(instructions, i):
 
 def _conditions(instructions):
     """Return the places of what loads a value that the next instruction asks for its truth."""
-    named = [(dis.opname[x.op], x.arg) for x in instructions]
-    return {i for i, pair in enumerate(itertools.pairwise(named)) if is_condition(*pair)}
+    return {
+        i
+        for i, (load, test) in enumerate(itertools.pairwise(instructions))
+        if test.op in _TESTING and is_condition(_named(load), _named(test))
+    }
+
+
+def _named(x):
+    """Return the name and the argument of an instruction."""
+    return dis.opname[x.op], x.arg
 
 
 def _called(instructions, code):
@@ -331,10 +347,11 @@ _TESTS = frozenset({"TO_BOOL", "UNARY_NOT"}).union(
     [op for op in _OP if op.startswith("POP_JUMP_") and op.endswith(("IF_TRUE", "IF_FALSE"))],
     [op for op in _OP if op.endswith("_OR_POP")],  # until 3.11
 )
+_TESTING = frozenset(_OP[op] for op in _TESTS if op in _OP)
 _TWICE = "COPY", 1
 """What ``and`` and ``or`` begin with from 3.12 on, behind their first value."""
 
-_OWNERS = _LOADS - {"LOAD_ATTR"}
+_VARIABLES = frozenset(_OP[op] for op in _LOADS - {"LOAD_ATTR"} if op in _OP)
 
 _CONVERTING = frozenset({int, float, complex, str})
 
@@ -385,11 +402,22 @@ def _loaded_to_be_called(instructions, i, code):
     return (code.co_names[x.arg >> _METHOD_SHIFT], False) if is_called else None
 
 
+def _asked(instructions):
+    """Return the places of what may have something in its place, but `is` and conditions."""
+    return [
+        i
+        for i, (x, after) in enumerate(zip(instructions, [*instructions[1:], None], strict=True))
+        if x.op in _ASKED
+        or (after is not None and after.op == _MATCH)
+        or (x.op in _VARIABLES and _is_callee(instructions, i))
+    ]
+
+
 def _is_callee(instructions, i):
     """Whether an instruction loads a variable, or an item of one, to be called."""
     x = instructions[i]
     first = i - 2 if (x.op, x.arg) == _SUBSCRIPT else i  # what is loaded, its key, the item
-    if first < 1 or dis.opname[instructions[first].op] not in _OWNERS or i + 1 == len(instructions):
+    if first < 1 or instructions[first].op not in _VARIABLES or i + 1 == len(instructions):
         return False
     before, owner, after = (instructions[k] for k in (first - 1, first, i + 1))
     if sys.version_info >= (3, 13):
@@ -419,22 +447,11 @@ def _is_class(x, code):
 def _made(instructions, i):
     """Return how many operands a formatting instruction takes and what makes the same, or None."""
     x = instructions[i]
-    if x.op == _OP.get("FORMAT_VALUE"):  # until 3.12
-        return 1 + (x.arg >> 2 & 1), functools.partial(texts.formatted, x.arg & 3)
-    if x.op == _OP.get("FORMAT_SIMPLE"):
-        return 1, functools.partial(texts.formatted, 0)
-    if x.op == _OP.get("FORMAT_WITH_SPEC"):
-        return 2, functools.partial(texts.formatted, 0)
-    if x.op == _OP.get("CONVERT_VALUE"):
-        return 1, functools.partial(texts.converted, x.arg)
-    if x.op == _OP["BUILD_STRING"]:
-        return x.arg, texts.joined
-    is_of_constant = instructions[i - 1].op in _CONSTANTS  # `n % 2` formats nothing
-    if (x.op, x.arg) == _SUBSCRIPT and not is_of_constant:
-        return 2, items
-    if (x.op, x.arg) == _REMAINDER and not is_of_constant:
-        return 2, texts.percent
-    return None
+    if x.op in _FORMATTING:
+        return _FORMATTING[x.op](x.arg)
+    if instructions[i - 1].op in _CONSTANTS:  # `n % 2` formats nothing
+        return None
+    return {_SUBSCRIPT: (2, items), _REMAINDER: (2, texts.percent)}.get((x.op, x.arg))
 
 
 def _first(source, *names):
@@ -456,6 +473,23 @@ _CONSTANTS = frozenset({_CONST, _OP.get("LOAD_SMALL_INT")})
 _ATTRIBUTE = _OP["LOAD_ATTR"]
 _METHOD = _first("a.b()", "LOAD_METHOD", "LOAD_ATTR")
 _METHOD_SHIFT = 1 if _METHOD.op == _OP["LOAD_ATTR"] else 0
+_FORMATTING: dict[int, Any] = {
+    _OP[name]: made
+    for name, made in {
+        "FORMAT_VALUE": lambda arg: (  # until 3.12
+            1 + (arg >> 2 & 1),
+            functools.partial(texts.formatted, arg & 3),
+        ),
+        "FORMAT_SIMPLE": lambda arg: (1, functools.partial(texts.formatted, 0)),
+        "FORMAT_WITH_SPEC": lambda arg: (2, functools.partial(texts.formatted, 0)),
+        "CONVERT_VALUE": lambda arg: (1, functools.partial(texts.converted, arg)),
+        "BUILD_STRING": lambda arg: (arg, texts.joined),
+    }.items()
+    if name in _OP
+}
+"""Operation that formats -> function of its argument: how many operands, what makes the same."""
+_ASKED = {*_FORMATTING, _ATTRIBUTE, _METHOD.op, _HANDLER, _SUBSCRIPT[0], _REMAINDER[0]}
+"""Operations that, of some names or arguments, have something in their place."""
 _AS_METHOD = bytes((_OP["PUSH_NULL"], 0))
 """What makes of a callable what a call finds of a method without an owner."""
 if sys.version_info < (3, 13):

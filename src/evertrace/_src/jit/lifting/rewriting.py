@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 _OP = dis.opmap
 _EXTENDED, _CACHE = _OP["EXTENDED_ARG"], 0
-_FIXED = frozenset({*dis.hasjrel, *dis.hasjabs}).union(
+_JUMPS = frozenset(dis.hasjrel)  # from Python 3.11 on there are no others
+_BACKWARD = frozenset(_OP[x] for x in _OP if "JUMP_BACKWARD" in x or x == "END_ASYNC_FOR") & _JUMPS
+_FIXED = _JUMPS.union(
     _OP[name]
     for name in (
         "COPY_FREE_VARS", "END_FOR", "END_SEND", "MAKE_CELL", "POP_ITER", "RESUME",
@@ -49,19 +51,30 @@ class Instruction(NamedTuple):
 
 def instructions_of(raw):
     """Return the instructions in the bytes of a code object."""
-    found, start, extension = [], -1, 0
-    for offset in range(0, len(raw), 2):
-        op, arg = raw[offset], extension << 8 | raw[offset + 1]
-        start = offset if start < 0 else start
+    found, last, extension, start, offset = [], None, 0, -1, -2
+    for op, arg in zip(raw[::2], raw[1::2], strict=True):
+        offset += 2
+        if op == _CACHE:
+            continue
+        if start < 0:
+            start = offset
         if op == _EXTENDED:
-            extension = arg
-        elif op == _CACHE:
-            start = -1
-        else:
-            found.append((start, offset, op, arg))
-            start, extension = -1, 0
-    ends = [x[0] for x in found[1:]]
-    return [Instruction._make((*x, end)) for x, end in zip(found, [*ends, len(raw)], strict=True)]
+            extension = extension << 8 | arg
+            continue
+        if last is not None:
+            found.append(Instruction(*last, start))
+        last = start, offset, op, extension << 8 | arg
+        start, extension = -1, 0
+    if last is not None:
+        found.append(Instruction(*last, len(raw)))
+    return found
+
+
+def targets_of(instructions):
+    """Return the places that jumps go to."""
+    return [
+        x.end + (-2 if x.op in _BACKWARD else 2) * x.arg for x in instructions if x.op in _JUMPS
+    ]
 
 
 def encoded(name, arg):
@@ -83,7 +96,8 @@ class Writer:
         self.raw = bytearray(code.co_code)
         self.instructions = instructions_of(self.raw)
         self.ranges = list(_ranges(code.co_exceptiontable))
-        self.targets = frozenset([*dis.findlabels(code.co_code), *[2 * x[2] for x in self.ranges]])
+        handlers = [2 * x[2] for x in self.ranges]
+        self.targets = frozenset([*targets_of(self.instructions), *handlers])
         self.handlers, self.lines, self.moved = bytearray(), bytearray(), {}
         self.positions = [p[0] for p in code.co_positions()]
         known = [line for *_, line in code.co_lines() if line is not None]
