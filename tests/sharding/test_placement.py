@@ -276,7 +276,7 @@ ShardingTypeError: add: operand 0, f32[4,4@y]{U:x}, is yet to be summed along 'x
 operation adds what is not.
 ShardingTypeError: mul: operand 0, f32[4,4@y]{U:x}, is yet to be summed along 'x', and the \
 operation is not linear in it alone.
-ShardingTypeError: sin: operand 0, f32[4,4@y]{U:x}, is yet to be summed along 'x', and the \
+ShardingTypeError: sin: operand 0, x: f32[4,4@y]{U:x}, is yet to be summed along 'x', and the \
 operation is not linear in it alone.
 ValueError: PartitionSpec: P('x', unreduced={'x'}) divides a dimension along 'x' and leaves a sum \
 along it.

@@ -19,6 +19,7 @@ from evertrace._src.engines.choice import NAMES
 from evertrace._src.jit.capture import capture
 from evertrace._src.jit.declared import declared
 from evertrace._src.jit.dispatch import make_jit
+from evertrace._src.jit.divided import sharding_of, shardings_of_results
 from evertrace._src.jit.lifting.code import is_written_for_jax
 from evertrace._src.jit.observe import preserved
 from evertrace._src.jit.opened import opened
@@ -266,10 +267,11 @@ def make_jaxpr(
         with set_trace(outside), _kept(fun, args, kwargs):
             avals = signature.avals(call, where)
             captured = capture(opening, signature, call, avals, where, keeps_scalars=True)
-        closed = ClosedJaxpr(captured.jaxpr, captured.consts)
-        if return_shape:
-            return closed, _structs(captured)
-        return closed
+        closed, structs = (
+            ClosedJaxpr(captured.jaxpr, captured.consts),
+            _structs(captured, call.leaves),
+        )
+        return (closed, structs) if return_shape else closed
 
     return make_jaxpr_fun
 
@@ -307,6 +309,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         is replaced likewise.
       **kwargs: likewise.
 
+    Raises:
+      ShardingTypeError: the arguments lie along explicit axes of a mesh in ways that disagree.
+
     Example:
       >>> ev.eval_shape(jnp.matmul, ev.ShapeDtypeStruct((2, 3), "float32"), jnp.ones((3, 4)))
       ShapeDtypeStruct(shape=(2, 4), dtype=float32)
@@ -322,7 +327,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             signature.avals(call, where),
             where,
         )
-    return _structs(captured)
+    return _structs(captured, call.leaves)
 
 
 def _opened(value):
@@ -350,8 +355,11 @@ def _kept(*values):
     return contextlib.nullcontext() if by_jaxs_rules else preserved(*values)
 
 
-def _structs(captured):
+def _structs(captured, leaves):
+    """Return what stands for the results of a captured call of these leaves."""
+    shardings = shardings_of_results(captured, list(map(sharding_of, leaves)))
     structs = [
-        ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in captured.jaxpr.out_avals
+        ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
+        for a, s in zip(captured.jaxpr.out_avals, shardings, strict=True)
     ]
     return tree.unflatten(captured.out_tree, structs)

@@ -79,8 +79,11 @@ class Inside:
         """Return what two divisions of an array agree on, where one goes on from the other.
 
         Raises:
-          ShardingTypeError: it is yet to be summed on one way, and not on the other.
+          ShardingTypeError: it is yet to be summed on one way, and not on the other, or divided
+            along two explicit axes.
         """
+        if not source.is_backward(self._src):
+            self._check_agreement(one, other)
         used: set[str] = set()
         found: list[tuple[str, ...]] = []
         for pair in zip(one, other, strict=True):
@@ -104,6 +107,21 @@ class Inside:
             anchor="sharding-type",
             src=self._src,
         )
+
+    def _check_agreement(self, one: Division, other: Division) -> None:
+        explicit: frozenset[str] = getattr(self.mesh_sizes, "explicit", frozenset())
+        for dim, pair in enumerate(zip(one, other, strict=True)):
+            if _disagree(*pair, explicit, self._src):
+                first, second = map(_listed, pair)
+                raise errors.user_error(
+                    errors.ShardingTypeError,
+                    f"{self._prim.name}: one value is divided along {first} in dimension {dim} on "
+                    f"one of the ways that end in it, and along {second} on another.",
+                    fix="lay it out alike on all of them, `reshard(x, P(...))`: what branches "
+                    "return, or what a loop begins with and carries on.",
+                    anchor="sharding-type",
+                    src=self._src,
+                )
 
     def settled(
         self, turn: Callable[[list[Division]], list[Division]], carry: list[Division]
@@ -225,6 +243,7 @@ def divide(
     params: Mapping[str, Any],
     mesh_sizes: Mapping[str, int],
     src: source.Source | None = None,
+    names: Sequence[str | None] = (),
 ) -> list[Division]:
     """Return the divisions of the results of one operation.
 
@@ -239,6 +258,7 @@ def divide(
       params: of the operation.
       mesh_sizes: dict: axis -> its size; `Axes` where some are explicit.
       src: where the operation stands, for errors.
+      names: of the operands, for errors: those of arguments are known.
 
     Raises:
       ShardingTypeError: operands are divided along two explicit axes where they are one factor, or
@@ -249,7 +269,7 @@ def divide(
         if source.is_backward(src):  # cotangents, which nobody has written
             return divide(prim, operands, plain, results, params, mesh_sizes, src)
         if prim.divide is None:
-            axes = _axes_of_sum(prim, operands, divisions, src, results)
+            axes = _axes_of_sum(prim, operands, divisions, src, results, names)
             found = divide(prim, operands, plain, results, params, mesh_sizes, src)
             return [Unreduced(division, axes) for division in found]
     elif prim.linear is JOINTLY and operands and all([type(d) is Zeros for d in divisions]):
@@ -262,7 +282,7 @@ def divide(
     factors = prim.factors(operands, results, **params)
     explicit = getattr(mesh_sizes, "explicit", None)
     if explicit and prim.name != "add_any":  # which adds up cotangents, that nobody has written
-        _check_agreement(prim, factors, operands, divisions, mesh_sizes, src)
+        _check_agreement(prim, factors, operands, divisions, mesh_sizes, src, names)
     return divide_by(factors, operands, divisions, results, mesh_sizes)
 
 
@@ -284,6 +304,7 @@ def divide_jaxpr(
 ) -> list[Division]:
     """Return the divisions of a jaxpr's outputs for those of its inputs; constants are open."""
     known: dict[Any, Division] = dict(zip(jaxpr.invars, divisions, strict=True))
+    arguments = {id(v): name for v, name in zip(jaxpr.invars, jaxpr.names or (), strict=False)}
 
     def read(atom: Any) -> Division:
         if type(atom) is Literal:
@@ -300,6 +321,7 @@ def divide_jaxpr(
             eqn.params,
             mesh_sizes,
             eqn.src,
+            [arguments.get(id(x)) for x in eqn.invars],
         )
         known.update(zip(eqn.outvars, outs, strict=True))
     return [read(x) for x in jaxpr.outvars]
@@ -311,6 +333,7 @@ def _axes_of_sum(
     divisions: Sequence[Division],
     src: source.Source | None,
     results: Sequence[ShapedArray] = (),
+    names: Sequence[str | None] = (),
 ) -> frozenset[str]:
     """Return the axes along which results are yet to be summed, since operands are.
 
@@ -328,7 +351,7 @@ def _axes_of_sum(
     varies = Varying in map(type, divisions)
     if not (jointly or varies) and prim.linear and len(sums) == 1 and first in prim.linear:
         return axes
-    text = _shown(operands[first], divisions[first])
+    text = _shown(operands, divisions, first, names)
     wrong = (
         "rounds it" if rounds else "adds what is not" if jointly else "is not linear in it alone"
     )
@@ -405,6 +428,7 @@ def _check_agreement(
     divisions: Sequence[Division],
     mesh_sizes: Any,
     src: source.Source | None,
+    names: Sequence[str | None],
 ) -> None:
     """Raise if operands divide one dimension along different axes, some of them explicit."""
     explicit: frozenset[str] = mesh_sizes.explicit
@@ -414,15 +438,11 @@ def _check_agreement(
             if not parts or not axes:
                 continue
             other, at, before = found.setdefault(parts[0], (number, dim, axes))
-            shorter = min(len(axes), len(before))
-            if axes[:shorter] != before[:shorter] and not explicit.isdisjoint((*axes, *before)):
-                scope = state.scope if src is None else source.scope_of(src)
-                if explicit.intersection((*axes, *before)) <= source.automatic_axes(scope):
-                    continue
+            if _disagree(axes, before, explicit, src):
                 both = other, number
-                texts = [_shown(operands[i], divisions[i]) for i in both]
-                names, pair = [f"operand {i}" for i in both], [divisions[i] for i in both]
-                picture = [f"\n    {line}" for line in side_by_side(names, pair, mesh_sizes)]
+                texts = [_shown(operands, divisions, i, names) for i in both]
+                heads, pair = [f"operand {i}" for i in both], [divisions[i] for i in both]
+                picture = [f"\n    {line}" for line in side_by_side(heads, pair, mesh_sizes)]
                 raise errors.user_error(
                     errors.ShardingTypeError,
                     f"{prim.name}: operand {other}, {texts[0]}, is divided along "
@@ -436,14 +456,36 @@ def _check_agreement(
                 )
 
 
-def _shown(aval: ShapedArray, division: Division) -> str:
-    """Return a type with the axes that divide it: ``f32[8@x,4]``."""
+def _disagree(
+    one: tuple[str, ...],
+    other: tuple[str, ...],
+    explicit: frozenset[str],
+    src: source.Source | None,
+) -> bool:
+    """Whether a dimension is divided along different axes, some explicit and not automatic here."""
+    shorter = min(len(one), len(other))
+    named = explicit.intersection((*one, *other))
+    if one[:shorter] == other[:shorter] or not named:
+        return False
+    scope = state.scope if src is None else source.scope_of(src)
+    return not named <= source.automatic_axes(scope)
+
+
+def _shown(
+    operands: Sequence[ShapedArray],
+    divisions: Sequence[Division],
+    i: int,
+    names: Sequence[str | None],
+) -> str:
+    """Return a type with the axes that divide it, and the argument's name: ``a: f32[8@x,4]``."""
+    aval, division = operands[i], divisions[i]
+    name = f"{names[i]}: " if names and names[i] else ""
     dims = [
         f"{n}@{'+'.join(map(str, axes))}" if axes else f"{n}"
         for n, axes in zip(aval.shape, division, strict=True)
     ]
     sums = f"{{U:{','.join(sorted(division.axes))}}}" if type(division) is Unreduced else ""
-    return f"{aval.str_short().partition('[')[0]}[{','.join(dims)}]{sums}"
+    return f"{name}{aval.str_short().partition('[')[0]}[{','.join(dims)}]{sums}"
 
 
 def _listed(axes: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.placement import SingleDeviceSharding
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import runtime
+from evertrace._src.jit.divided import sharding_of, shardings_of_results
 from evertrace._src.jit.placements import CompiledPlacements
 from evertrace._src.support import cached_property, set_module
 
@@ -29,6 +30,9 @@ class Stage:
     def __init__(self, variant: Any, call: Any, signature: Any, places: Any = None) -> None:
         self._variant, self._call, self._signature = variant, call, signature
         self._places = places or CompiledPlacements(variant.name, None, call)
+        leaves = map(sharding_of, call.leaves)
+        given = [s or own for s, own in zip(self._places.inputs, leaves, strict=True)]
+        self._shardings = shardings_of_results(variant.captured, given)
 
     def __copy__(self) -> Any:
         return self  # nobody can change it
@@ -71,7 +75,8 @@ class Stage:
     @property
     def out_info(self) -> Any:
         """Tree of `ShapeDtypeStruct` of the result."""
-        return tree.unflatten(self.out_tree, map(_struct, self._variant.closed.out_avals))
+        structs = map(_struct, self._variant.closed.out_avals, self._shardings)
+        return tree.unflatten(self.out_tree, structs)
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -108,8 +113,8 @@ CompilerOptions = dict[str, bool | int | float | str]
 """XLA flags by name, without leading dashes."""
 
 
-def _struct(aval):
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+def _struct(aval, sharding):
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 
 @public

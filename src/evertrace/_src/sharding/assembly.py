@@ -15,6 +15,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.placement import Sharding, is_local
 from evertrace._src.engines import runtime
+from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.ops.sharding_constraint import first_device
 from evertrace._src.sharding.layout import NamedSharding, as_sharding
 from evertrace._src.sharding.mesh import AbstractMesh, AxisType, context_mesh
@@ -273,7 +274,8 @@ def _decorator(where, option, wrap):
 def _with_results(f, axes, out_sharding, args, kwargs):
     leaves = tree.leaves((out_sharding, args, kwargs))
     found = [x.mesh for x in leaves if isinstance(x, NamedSharding)]
-    found += [x._sharding.mesh for x in leaves if isinstance(getattr(x, "_sharding", 0), Sharding)]
+    behind = [sharding_behind(x)[0] for x in leaves]
+    found += [s.mesh for s in behind if s is not None]
     mesh = next(iter(found), context_mesh())
     if mesh is None:
         return f(*args, **kwargs)
@@ -285,7 +287,8 @@ def _with_results(f, axes, out_sharding, args, kwargs):
     automatic = config.override(mesh=mesh.update(axis_types=tuple(types)))
     with automatic, named_scope(source.automatic_scope(names)):
         out = f(*args, **kwargs)
-    return _laid_out(out, out_sharding)
+    with config.override(mesh=mesh):  # which may be that of an argument
+        return _laid_out(out, out_sharding)
 
 
 def _with_arguments(f, axes, in_sharding, args, kwargs):
