@@ -1,5 +1,6 @@
 """The messages of mistakes that everybody makes once: what, where, a repair that can be typed."""
 
+import contextlib
 import dataclasses
 import importlib.util
 import math
@@ -9,6 +10,7 @@ import sys
 import traceback
 from math import sin
 
+import numpy as np
 import pytest
 
 import evertrace as ev
@@ -225,3 +227,28 @@ def test_what_is_said_to_be_absent_is(full):
     package, _, name = full.rpartition(".")
     assert not hasattr(importlib.import_module(package), name)
     assert re.search(r"`(\w|\.)+|leave it out|once per shape", absent.told(package, name)[1])
+
+
+NO_NUMBERS = {
+    "texts": np.array(["b", "a", "b"]),
+    "texts of numbers": np.array(["1.5", "2"]),
+    "objects": np.array([1, 2.5], object),
+    "texts as objects": np.array(["b", "a"], object),
+    "times": np.array(["2020-01-01", "2020-01-02"], "datetime64[D]"),
+    "spans of time": np.array([1, 2], "timedelta64[h]"),
+    "records": np.array([(1, 2.0)], [("name", "i4"), ("value", "f4")]),
+}
+
+
+@pytest.mark.parametrize("call", [jnp.asarray, jnp.sin, ev.device_put, ev.grad(jnp.sum)])
+@pytest.mark.parametrize("name", NO_NUMBERS)
+def test_arrays_of_numpys_that_hold_no_numbers_say_what_makes_numbers_of_them(name, call):
+    x = NO_NUMBERS[name]
+    with pytest.raises(TypeError, match=f"ndarray with dtype {re.escape(str(x.dtype))}") as caught:
+        call(x)
+    (fix,) = re.findall(r"Fix: (.*)", str(caught.value))
+    made = []
+    for code in re.findall(r"`(.+?)`", fix):
+        with contextlib.suppress(ValueError):  # `float("a")`: the other one is meant
+            made.append(jnp.asarray(eval(code, {"np": np, "x": x})))
+    assert [a.shape for a in made if a.shape == x.shape]

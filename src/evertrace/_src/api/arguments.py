@@ -6,7 +6,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.array import Array
-from evertrace._src.arrays.interop import as_array, as_operand, aval_of, repair_of
+from evertrace._src.arrays.interop import as_array, as_operand, aval_of, kind_in_words, repair_of
 from evertrace._src.core.aval import is_inexact
 
 
@@ -51,7 +51,7 @@ def flatten_arrays(where, value, name_of=positional_name):
             except TypeError:
                 raise errors.user_error(
                     TypeError,
-                    f"{where}: argument {name_of(path)} of type {type(leaf).__name__} "
+                    f"{where}: argument {name_of(path)} of type {kind_in_words(leaf)} "
                     f"is not an array.",
                     fix=repair_of(leaf, "pass arrays or trees of them."),
                     anchor="not-an-array",

@@ -130,20 +130,42 @@ _REPAIRS: dict[type, str] = {
 }
 
 
+_NUMBER_TEXTS = (
+    "number the texts, `np.unique(x, return_inverse=True)[1]`, or read `x.astype(float)`."
+)
+_REPAIRS_OF_KINDS = {
+    "U": _NUMBER_TEXTS,
+    "S": _NUMBER_TEXTS,
+    "O": "make it an array of numbers, `x.astype(float)`; texts are numbered by "
+    "`np.unique(x, return_inverse=True)[1]`.",
+    "M": "count from a time, `(x - x[0]) / np.timedelta64(1, 's')`.",
+    "m": "count units of time, `x / np.timedelta64(1, 's')`.",
+    "V": "take its fields one by one, `x['name']`.",
+}
+"""What to do about arrays of NumPy's that hold no numbers, by the kind of their dtype."""
+
+
 def repair_of(x: Any, otherwise: str) -> str:
     """Return what to do about a value that is no array."""
     kind = type(x)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _REPAIRS_OF_KINDS.get(x.dtype.kind, otherwise)
     if hasattr(kind, "__dataclass_fields__"):
         return f"make {kind.__name__} a tree: `ev.tree_util.register_dataclass({kind.__name__})`."
     return _REPAIRS.get(kind, otherwise)
 
 
+def kind_in_words(x: Any) -> str:
+    """Return what a value that is no array is: its type, and the dtype that it has."""
+    detail = f" with dtype {x.dtype}" if isinstance(x, (np.ndarray, np.generic)) else ""
+    return type(x).__name__ + detail
+
+
 def not_an_array_error(x, where):
     """Build the error for an argument that is no array."""
-    detail = f" with dtype {x.dtype}" if isinstance(x, (np.ndarray, np.generic)) else ""
     return errors.user_error(
         TypeError,
-        f"{where}: {type(x).__name__}{detail} is not an array type. It takes arrays, NumPy arrays "
+        f"{where}: {kind_in_words(x)} is not an array type. It takes arrays, NumPy arrays "
         "of numbers or booleans, and Python scalars.",
         fix=repair_of(x, "convert it with `numpy.asarray`, or pass its leaves one by one."),
         anchor="not-an-array",
