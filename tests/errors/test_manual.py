@@ -78,6 +78,18 @@ def test_errors_are_worded_by_user_error():
     assert raised == set(RAISED_AS_THEY_ARE)
 
 
+def test_every_error_says_what_to_do():
+    silent, count = [], 0
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _name(node.func) == "user_error":
+                count += 1
+                if not {"fix", None} & {keyword.arg for keyword in node.keywords}:
+                    silent.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    assert count > 1000
+    assert silent == []
+
+
 @pytest.fixture(scope="module")
 def where():
     return anchors()

@@ -303,6 +303,12 @@ def test_launch_is_reached_both_ways():
         assert {line[:3] for line in text.splitlines()} == {"[0]", "[1]"}
 
 
+def test_without_a_command_all_are_listed(capsys):
+    assert command.main([]) == 0
+    said = capsys.readouterr().out
+    assert all(f"\n    {name} " in said for name in ("info", "cache", "docs", "report", "launch"))
+
+
 def test_a_command_that_is_none_is_refused(capsys):
     with pytest.raises(SystemExit) as ended:
         command.main(["inof"])

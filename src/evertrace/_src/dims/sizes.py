@@ -68,7 +68,10 @@ def broadcast_shapes(*shapes) -> Any:
         for n in column:
             if n != 1 and size not in (1, n):
                 raise errors.user_error(
-                    ValueError, f"sizes {size} and {n} do not broadcast.", anchor="shape-broadcast"
+                    ValueError,
+                    f"sizes {size} and {n} do not broadcast.",
+                    fix="make them equal, or one of them 1.",
+                    anchor="shape-broadcast",
                 )
             size = size if n == 1 else n
         out.append(size)

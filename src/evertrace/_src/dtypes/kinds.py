@@ -139,6 +139,7 @@ def itemsize_bits(dtype: DTypeLike) -> int:
         raise user_error(
             ValueError,
             f"itemsize_bits: {short_name(dtype)} has no width of its own.",
+            fix="ask for that of the array of its words: `random.key_data(key).dtype`.",
             anchor="dtype",
         )
     if issubdtype(dtype, np.integer):
@@ -304,7 +305,12 @@ def scalar_type_of(x: Any) -> type:
         for kind, scalar_type in _KINDS:
             if issubdtype(found, kind):
                 return scalar_type
-    raise user_error(DTypeError, f"scalar_type_of: no Python scalar is like {short_name(found)}.")
+    raise user_error(
+        DTypeError,
+        f"scalar_type_of: no Python scalar is like {short_name(found)}.",
+        fix="pass a dtype of booleans or numbers.",
+        anchor="dtype",
+    )
 
 
 def to_numeric_dtype(dtype: DTypeLike) -> Any:

@@ -124,6 +124,7 @@ def _node(dtype: Any, weak: bool) -> Node:
         raise user_error(
             ValueError,
             f"promotion: dtype {short_name(dtype)} does not promote to any other.",
+            fix="convert its array first, e.g. with `x.astype(jnp.float32)`.",
             anchor="dtype-promotion",
         )
     scalar_type = scalar_type_of(dtype) if weak else bool
@@ -186,7 +187,12 @@ def lattice_result_type(*args: Any) -> tuple[Any, bool]:
       TypeError: an argument has no dtype.
     """
     if not args:
-        raise user_error(ValueError, "result_type: at least one array or dtype is required.")
+        raise user_error(
+            ValueError,
+            "result_type: at least one array or dtype is required.",
+            fix="pass the arrays or dtypes that are to meet.",
+            anchor="dtype-promotion",
+        )
     found, weak = _lattice_result(tuple(map(dtype_and_weak, args)), _is_strict())
     return in_current_mode(found), weak
 

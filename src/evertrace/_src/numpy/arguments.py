@@ -135,6 +135,7 @@ def static_size(name, argument, value):
         raise errors.user_error(
             errors.ShapeError,
             f"{name}: {argument} must not be negative, got {size}.",
+            fix="pass a number of 0 or more.",
             anchor="shape",
         )
     return size

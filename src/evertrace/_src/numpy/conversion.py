@@ -164,7 +164,10 @@ def _typed(leaf):
     """Return a leaf, or its aval if that has to be found first."""
     if leaf is None:
         raise errors.user_error(
-            ValueError, "array: None is not a valid value for an array.", anchor="not-an-array"
+            ValueError,
+            "array: None is not a valid value for an array.",
+            fix="say what is missing by a number, e.g. `jnp.nan`, or leave it out.",
+            anchor="not-an-array",
         )
     if hasattr(leaf, "__jax_array__") and not is_operand[type(leaf)]:
         return leaf.__jax_array__()

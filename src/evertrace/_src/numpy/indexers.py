@@ -93,7 +93,10 @@ def parse(shape, index, *, is_bounded=True, wrap_negative=True):
     dots = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(dots) > 1:
         raise errors.user_error(
-            IndexError, "An index can only have a single ellipsis ('...').", anchor="index"
+            IndexError,
+            "An index can only have a single ellipsis ('...').",
+            fix="write `:` for each axis that the others stand for.",
+            anchor="index",
         )
     at = dots[0] if dots else len(parts)
     parts = [*parts[:at], *rest, *parts[at + 1 :]]
@@ -147,7 +150,10 @@ def _int_item(i, size, dim, is_bounded, wrap_negative):
     """
     if size == 0:
         raise errors.user_error(
-            IndexError, f"index {i} is out of bounds for axis {dim} with size 0.", anchor="index"
+            IndexError,
+            f"index {i} is out of bounds for axis {dim} with size 0.",
+            fix="ask `x.size` first: it has no elements.",
+            anchor="index",
         )
     place = i + size if i < 0 and wrap_negative else i
     if is_bounded and not (is_below(-1, place) and is_below(place, size)):
@@ -175,7 +181,10 @@ def _index_array(part, size, dim):
         raise _bad_index(part)
     if size == 0 and array.aval.size:
         raise errors.user_error(
-            IndexError, f"indices are out of bounds for axis {dim} with size 0.", anchor="index"
+            IndexError,
+            f"indices are out of bounds for axis {dim} with size 0.",
+            fix="ask `x.size` first: it has no elements.",
+            anchor="index",
         )
     return cast(array, np.dtype(np.int32)) if array.aval.dtype.itemsize < 4 else array
 

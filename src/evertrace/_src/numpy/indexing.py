@@ -390,7 +390,10 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     second = canonical_axis("diagonal", axis2, x.aval.ndim)
     if first == second:
         raise errors.user_error(
-            errors.AxisError, "diagonal: axis1 and axis2 must differ.", anchor="axis"
+            errors.AxisError,
+            "diagonal: axis1 and axis2 must differ.",
+            fix="name the two axes of the matrices, e.g. `axis1=-2, axis2=-1`.",
+            anchor="axis",
         )
     rest = [i for i in range(x.aval.ndim) if i not in (first, second)]
     x = structural.permute(x, (*rest, first, second))

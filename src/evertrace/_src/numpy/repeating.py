@@ -191,7 +191,10 @@ def _repeat_evenly(x, count, axis):
     shape = x.aval.shape
     if count < 0:
         raise errors.user_error(
-            errors.ShapeError, f"repeat: repeats must not be negative, got {count}.", anchor="shape"
+            errors.ShapeError,
+            f"repeat: repeats must not be negative, got {count}.",
+            fix="pass how often each element is to be there, 0 times or more.",
+            anchor="shape",
         )
     apart = structural.expand_dims(x, (axis + 1,))
     spread = broadcast_to(apart, (*shape[: axis + 1], count, *shape[axis + 1 :]))

@@ -93,7 +93,12 @@ def linspace(
     """
     num = static_count("linspace", "num", num)
     if num < 0:
-        raise errors.user_error(ValueError, f"linspace: num must not be negative, got {num}.")
+        raise errors.user_error(
+            ValueError,
+            f"linspace: num must not be negative, got {num}.",
+            fix="pass how many numbers there are to be, 0 or more.",
+            anchor="shape",
+        )
     dtype = user_dtype("linspace", dtype)
     start, stop = promote_shapes("linspace", *_inexact_pair("linspace", start, stop))
     start, stop = as_array(start), as_array(stop)

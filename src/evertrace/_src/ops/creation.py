@@ -19,7 +19,10 @@ def _iota_abstract(*, dtype, shape, dimension, sharding):
         )
     if any(size < 0 for size in shape):
         raise errors.user_error(
-            errors.ShapeError, f"iota: sizes must not be negative, got {shape}.", anchor="shape"
+            errors.ShapeError,
+            f"iota: sizes must not be negative, got {shape}.",
+            fix="pass sizes of 0 or more.",
+            anchor="shape",
         )
     return ShapedArray(shape, dtype)
 

@@ -28,6 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["launch"]:  # whose options are its own
         return launcher.main(given[1:])
+    if not given:
+        _parser().print_help()
+        return 0
     options = _parser().parse_args(given)
     try:
         return options.run(options)

@@ -277,7 +277,12 @@ def _concatenate(*mats, dimension):
 @rules.define(dynamic.dynamic_slice_p)
 def _dynamic_slice(mat, *starts, slice_sizes):
     if any(map(_is_sparse, starts)):
-        raise errors.user_error(TypeError, "sparsify: a sparse array as an index.", anchor="sparse")
+        raise errors.user_error(
+            TypeError,
+            "sparsify: a sparse array as an index.",
+            fix="make the index dense, `index.todense()`.",
+            anchor="sparse",
+        )
     return shapes.bcoo_dynamic_slice(mat, starts, slice_sizes)
 
 
