@@ -13,6 +13,7 @@ import pytest
 import evertrace._src.control
 import evertrace._src.experimental.sparse
 import evertrace._src.ops
+from evertrace._src import extension
 from evertrace._src.core.primitive import Primitive, Undefined
 from tests.laws.rows import ROWS
 
@@ -156,3 +157,18 @@ def test_lists_of_names_are_found(tmp_path):
         "lists.py:1: add, mul, or, sin",
         "lists.py:2: or, exp, log, abs",
     ]
+
+
+@pytest.mark.usefixtures("needs_native")
+@pytest.mark.parametrize("table", ["LOOPS", "REDUCTIONS"])
+def test_the_cpp_has_loops_and_reductions_of_primitives_only(table):
+    assert set(getattr(extension.native, table)) <= {prim.name for prim in PRIMITIVES}
+
+
+@pytest.mark.usefixtures("needs_native")
+def test_each_kernel_of_the_cpp_is_named_by_a_rule():
+    source = Path(evertrace._src.ops.__file__).parents[1]
+    files = [*source.glob("*.py"), *source.glob("ops/**/*.py"), *source.glob("engines/**/*.py")]
+    tables = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
+    named = {node.value for node in tables if type(node) is ast.Constant}
+    assert set(extension.native.KERNELS) <= named

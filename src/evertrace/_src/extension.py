@@ -10,6 +10,7 @@ there: why it cannot be loaded is then an error.
 """
 
 import importlib.machinery
+import itertools
 import os
 from typing import Any, TypeVar
 
@@ -54,6 +55,22 @@ def twin(python: T, name: str = "") -> T:
 def call(name: str, *args: Any) -> Any:
     """Return what a function or class of the module returns, or None without the module."""
     return None if native is None else getattr(native, name)(*args)
+
+
+class _Codes(dict[str, int]):
+    def __missing__(self, name: str) -> int:
+        if is_built():
+            raise KeyError(name)
+        return -1
+
+
+def codes(name: str) -> dict[str, int]:
+    """Return the numbers that an enum of the module has for names; -1 for all without the module.
+
+    Args:
+      name: under which the module has the names, in the order of their numbers.
+    """
+    return _Codes(zip(getattr(native, name, ()), itertools.count()))
 
 
 def why_missing() -> str:

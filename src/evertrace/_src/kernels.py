@@ -14,11 +14,11 @@ from evertrace._src import config, extension, native
 
 _native: Any = extension.native
 
-NAMES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-    "bfloat16", "float32", "float64", "complex64", "complex128",
-)  # fmt: skip
-"""Of the dtypes that kernels take, in the order of `DType` in `src/native/kernels/dtypes.h`."""
+CODES = extension.codes("DTYPES")
+"""The dtypes that kernels take, by the numbers that C++ has for them."""
+
+NAMES = tuple(CODES)
+"""Of these, by number."""
 
 DTYPES = frozenset(NAMES)
 
@@ -47,11 +47,11 @@ def use(shape: tuple[int, ...], *dtypes: np.dtype, known: frozenset[str] = DTYPE
     """
     if not config.current().native_kernels or not shape or shape[-1] >= ROW_LIMIT:
         return False
-    if any([_name(dtype) not in known for dtype in dtypes]):
+    if not extension.is_built():
+        if np.prod(shape) >= _MISSED_FROM:
+            native.warn_missing()
         return False
-    if not extension.is_built() and np.prod(shape) >= _MISSED_FROM:
-        native.warn_missing()
-    return extension.is_built()
+    return all([_name(dtype) in known for dtype in dtypes])
 
 
 def xla_handlers() -> dict[str, Any]:

@@ -13,6 +13,13 @@ enum class DType : uint8_t {
   kFloat16, kBFloat16, kFloat32, kFloat64, kComplex64, kComplex128, kUnknown,
 };
 
+// Their names, as Python has them.
+constexpr const char* kDTypeNames[] = {
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+};
+static_assert(sizeof kDTypeNames / sizeof *kDTypeNames == static_cast<size_t>(DType::kUnknown));
+
 constexpr size_t item_size(DType dtype) {
   constexpr size_t sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 0};
   return sizes[static_cast<size_t>(dtype)];

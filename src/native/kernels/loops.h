@@ -28,6 +28,9 @@ Loop find_loop(std::string_view primitive, const DType* operands, int count, DTy
 // What an element costs, in units of an addition: for the cost model and the use of threads.
 double loop_cost(std::string_view primitive);
 
+// The name of the n-th primitive that has loops, some coming twice; null after the last.
+const char* loop_name(int n);
+
 // For tests: from now on finds loops for these instructions ("avx512", "avx2", "baseline") instead
 // of the best that the processor has; false where it does not have them.
 bool use_loops_for(std::string_view instructions);

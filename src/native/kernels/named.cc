@@ -58,4 +58,8 @@ const NamedKernel* find_kernel(std::string_view name) {
   return nullptr;
 }
 
+const char* kernel_name(size_t n) {
+  return n < sizeof kKernels / sizeof *kKernels ? kKernels[n].name : nullptr;
+}
+
 }  // namespace evertrace

@@ -24,5 +24,6 @@ struct NamedKernel {
 };
 
 const NamedKernel* find_kernel(std::string_view name);  // null where there is none
+const char* kernel_name(size_t n);                      // of the n-th; null after the last
 
 }  // namespace evertrace

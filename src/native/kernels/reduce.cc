@@ -305,16 +305,24 @@ constexpr Row kRows[] = {
     {"reduce_xor", find_xor},
 };
 
+constexpr const char kArgMax[] = "argmax", kArgMin[] = "argmin";
+
 }  // namespace
 
 Reduce find_reduce(std::string_view primitive, DType in, DType out) {
-  if (primitive == "argmax") return find_arg_reduce(true, in, out);
-  if (primitive == "argmin") return find_arg_reduce(false, in, out);
+  if (primitive == kArgMax) return find_arg_reduce(true, in, out);
+  if (primitive == kArgMin) return find_arg_reduce(false, in, out);
   if (in != out) return nullptr;
   for (const Row& row : kRows) {
     if (row.primitive == primitive) return row.find(in);
   }
   return nullptr;
+}
+
+const char* reduce_name(size_t n) {
+  constexpr size_t rows = sizeof kRows / sizeof *kRows;
+  if (n < rows) return kRows[n].primitive.data();
+  return n == rows ? kArgMax : n == rows + 1 ? kArgMin : nullptr;
 }
 
 }  // namespace evertrace

@@ -25,6 +25,7 @@ using Reduce = void (*)(const void* in, void* out, int64_t outer, int64_t reduce
 // The reduction of a primitive, by its name ("reduce_sum", "reduce_max", "argmax", ...); null where
 // there is none.
 Reduce find_reduce(std::string_view primitive, DType in, DType out);
+const char* reduce_name(size_t n);  // of the n-th primitive that it knows; null after the last
 
 // A batch of matrix products, out[b, m, n] = sum over k of x[b, m, k] y[b, k, n]; `out` is dense,
 // strides are in elements, and 0 where a batch shares a matrix.

@@ -7,14 +7,17 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "kernels/blocks.h"
 #include "kernels/fft.h"
 #include "kernels/key_sort.h"
 #include "kernels/lapack.h"
 #include "kernels/linalg.h"
+#include "kernels/loops.h"
 #include "kernels/named.h"
 #include "kernels/scratch.h"
+#include "kernels/structure.h"
 #include "python/array.h"
 #include "python/ndarrays.h"
 #include "python/numpy_api.h"
@@ -163,6 +166,13 @@ PyMethodDef methods[] = {
 int add_kernels(PyObject* module) {
   set_key_sorts(numpy_sort(NPY_UINT32), numpy_sort(NPY_UINT64));
   if (PyModule_AddIntConstant(module, "SMALL_MATRIX", kSmallMatrix) != 0) return -1;
+  std::vector<const char*> names, reductions, loops;
+  while (const char* name = kernel_name(names.size())) names.push_back(name);
+  while (const char* name = reduce_name(reductions.size())) reductions.push_back(name);
+  while (const char* name = loop_name(static_cast<int>(loops.size()))) loops.push_back(name);
+  if (add_names(module, "KERNELS", names.data(), names.size()) != 0) return -1;
+  if (add_names(module, "REDUCTIONS", reductions.data(), reductions.size()) != 0) return -1;
+  if (add_names(module, "LOOPS", loops.data(), loops.size()) != 0) return -1;
   return PyModule_AddFunctions(module, methods);
 }
 

@@ -59,6 +59,16 @@ void evertrace::keep_interrupt() {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
 }
 
+int evertrace::add_names(PyObject* module, const char* what, const char* const* names, size_t count) {
+  const Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  for (size_t i = 0; tuple && i < count; ++i) {
+    PyObject* name = PyUnicode_FromString(names[i]);
+    if (name == nullptr) return -1;
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), name);
+  }
+  return tuple ? PyModule_AddObjectRef(module, what, tuple.get()) : -1;
+}
+
 PyMODINIT_FUNC PyInit__native() {
   evertrace::Ref module(PyModule_Create(&definition));
   if (!module) return nullptr;

@@ -145,4 +145,12 @@ int add_tree(PyObject* module);
 int add_kitchen(PyObject* module);
 int add_variant(PyObject* module);
 
+// Adds the names of an enum's values, which count from 0, or of something else, as a tuple; -1 on error.
+int add_names(PyObject* module, const char* what, const char* const* names, size_t count);
+
+template <size_t n>
+int add_names(PyObject* module, const char* what, const char* const (&names)[n]) {
+  return add_names(module, what, names, n);
+}
+
 }  // namespace evertrace

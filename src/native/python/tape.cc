@@ -312,6 +312,9 @@ bool execute_tape(const TapeObject* self, const void* const* in, void* const* ou
 int add_tape(PyObject* module) {
   type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (type == nullptr || PyModule_AddFunctions(module, functions) != 0) return -1;
+  if (add_names(module, "DTYPES", kDTypeNames) != 0) return -1;
+  if (add_names(module, "TAPE_OPS", tape::kOpNames) != 0) return -1;
+  if (add_names(module, "PATTERNS", tape::kPatternNames) != 0) return -1;
   Py_INCREF(type);
   return PyModule_AddObject(module, "Tape", reinterpret_cast<PyObject*>(type));
 }

@@ -44,12 +44,18 @@ enum class Op : uint8_t {
   kFunction,  // {address, units, nanoseconds}: machine code, see `Function`
   kCount,
 };
+constexpr const char* kOpNames[] = {
+    "loop", "spread", "alias", "copy", "reduce", "matmul", "slice", "update", "kernel", "cond",
+    "while", "scan", "gather", "scatter", "window_matmul", "function",
+};
+static_assert(sizeof kOpNames / sizeof *kOpNames == static_cast<size_t>(Op::kCount));
 
 enum Pattern : int64_t {
   kScalar,  // the one element
   kRow,     // all of the operand, again and again
   kColumn,  // each element so many times
 };
+constexpr const char* kPatternNames[] = {"scalar", "row", "column"};
 
 // Machine code of others: reads and writes what the pointers are to, operands first, then results.
 // It does its units of work from begin to end; different ones may run at the same time.

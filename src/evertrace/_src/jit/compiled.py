@@ -7,14 +7,17 @@ a call that Python has run. What is rare stays in Python, which also says what e
 from typing import Any
 
 from evertrace._src.engines import runtime
+from evertrace._src.extension import codes
 from evertrace._src.jit.lifting import recipes
 from evertrace._src.jit.lifting.entered import slot_descriptors
 from evertrace._src.jit.lifting.writes import APPLY
 from evertrace._src.jit.program import sources_of
 
-_NODE, _SLOT, _CONSTANT = range(3)
-_KINDS_OF_OUTPUT = {"computed": 0, "input": 1, "literal": 2}
-_ONE, _SEVERAL, _BY_NAME = range(3)
+_INPUTS = codes("VARIANT_INPUTS")
+_NODE, _SLOT, _CONSTANT = _INPUTS["node"], _INPUTS["slot"], _INPUTS["constant"]
+_KINDS_OF_OUTPUT = codes("VARIANT_OUTPUTS")
+_SHAPES = codes("WRITE_SHAPES")
+_ONE, _SEVERAL, _BY_NAME = _SHAPES["one"], _SHAPES["several"], _SHAPES["by_name"]
 
 
 class _InPythonError(Exception):

@@ -11,10 +11,15 @@ import numpy as np
 from evertrace._src import tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
+from evertrace._src.extension import codes
 from evertrace._src.jit.lifting import values
 
-_ARGUMENT, _DEFAULT, _KEYWORD_DEFAULT, _TREE = range(4)
-_ARRAY, _NUMPY, _TYPE, _CLASS, _OBJECT = range(5)
+_SOURCES = codes("ENTRY_SOURCES")
+_ARGUMENT, _TREE = _SOURCES["argument"], _SOURCES["tree"]
+_DEFAULT, _KEYWORD_DEFAULT = _SOURCES["default"], _SOURCES["keyword_default"]
+_TOKENS = codes("ENTRY_TOKENS")
+_ARRAY, _NUMPY, _OBJECT = _TOKENS["array"], _TOKENS["numpy"], _TOKENS["object"]
+_TYPE, _CLASS = _TOKENS["type"], _TOKENS["class"]
 
 
 def by_contract(calls, now, args, names):

@@ -298,52 +298,72 @@ Loop find_signed(DType dtype) {
   return found != nullptr ? found : find_unary_of_floats<F>(dtype);
 }
 
+// Of numbers that wrap around, where signs make no difference.
+template <class F>
+Loop find_wrapping(DType dtype) {
+  if (dtype == DType::kBool) return nullptr;
+  return find_of_reals<F>(without_sign(dtype), Unsigneds{});
+}
+
+Loop find_sum(DType dtype) {
+  return dtype == DType::kBool ? &binary<Or, uint8_t> : find_wrapping<Add>(dtype);
+}
+
+Loop find_div(DType dtype) {
+  const Loop found = find_of_long<LongDiv>(dtype);
+  return found != nullptr ? found : find_of_reals<Div>(dtype, Integers{});
+}
+
+Loop find_rem(DType dtype) {
+  Loop found = find_of_long<LongRem>(dtype);
+  if (found == nullptr) found = find_binary<Rem>(dtype, Integers{});
+  return found != nullptr ? found : find_binary_quick<Rem>(dtype);
+}
+
+Loop find_max(DType dtype) {
+  return dtype == DType::kBool ? &binary<Or, uint8_t> : find_of_reals<Max>(dtype, Integers{});
+}
+
+Loop find_min(DType dtype) {
+  return dtype == DType::kBool ? &binary<Min, uint8_t> : find_of_reals<Min>(dtype, Integers{});
+}
+
+Loop find_clamped(DType dtype) {
+  return dtype == DType::kBool ? &clamp_loop<uint8_t> : find_clamp(dtype, Reals{});
+}
+
+Loop find_sign(DType dtype) {
+  const Loop found = find_unary<Sign>(dtype, Unsigneds{});
+  return found != nullptr ? found : find_signed<Sign>(dtype);
+}
+
+Loop find_neg(DType dtype) {
+  if (dtype == DType::kBool) return nullptr;
+  const Loop found = find_unary<Neg>(without_sign(dtype), Unsigneds{});
+  return found != nullptr ? found : find_unary_of_floats<Neg>(dtype);
+}
+
+constexpr Entry kEntries[] = {
+    {"add", 2, 1, same<find_wrapping<Add>>},
+    {"add_any", 2, 1, same<find_sum>},
+    {"sub", 2, 1, same<find_wrapping<Sub>>},
+    {"mul", 2, 1, same<find_wrapping<Mul>>},
+    {"div", 2, 3, same<find_div>},
+    {"rem", 2, 8, same<find_rem>},
+    {"max", 2, 1, same<find_max>},
+    {"min", 2, 1, same<find_min>},
+    {"clamp", 3, 2, same<find_clamped>},
+    {"nextafter", 2, 2, same<find_nextafter>},
+    {"abs", 1, 1, same<find_signed<Abs>>},
+    {"sign", 1, 1, same<find_sign>},
+    {"neg", 1, 1, same<find_neg>},
+    {"floor", 1, 1, same<find_unary_of_floats<Floor>>},
+    {"ceil", 1, 1, same<find_unary_of_floats<Ceil>>},
+    {"round", 1, 1, same<find_round>},
+};
+
 }  // namespace
 
-Loop find_arithmetic(const Query& query) {
-  const DType dtype = query.in;
-  if (query.out != dtype) return nullptr;
-  if (dtype == DType::kBool) {
-    switch (query.op) {
-      case Op::kAddAny:
-      case Op::kMax: return &binary<Or, uint8_t>;
-      case Op::kMin: return &binary<Min, uint8_t>;
-      case Op::kClamp: return &clamp_loop<uint8_t>;
-      default: return nullptr;
-    }
-  }
-  switch (query.op) {
-    case Op::kAdd:
-    case Op::kAddAny: return find_of_reals<Add>(without_sign(dtype), Unsigneds{});
-    case Op::kSub: return find_of_reals<Sub>(without_sign(dtype), Unsigneds{});
-    case Op::kMul: return find_of_reals<Mul>(without_sign(dtype), Unsigneds{});
-    case Op::kDiv: {
-      const Loop found = find_of_long<LongDiv>(dtype);
-      return found != nullptr ? found : find_of_reals<Div>(dtype, Integers{});
-    }
-    case Op::kRem: {
-      Loop found = find_of_long<LongRem>(dtype);
-      if (found == nullptr) found = find_binary<Rem>(dtype, Integers{});
-      return found != nullptr ? found : find_binary_quick<Rem>(dtype);
-    }
-    case Op::kMax: return find_of_reals<Max>(dtype, Integers{});
-    case Op::kMin: return find_of_reals<Min>(dtype, Integers{});
-    case Op::kClamp: return find_clamp(dtype, Reals{});
-    case Op::kNextafter: return find_nextafter(dtype);
-    case Op::kAbs: return find_signed<Abs>(dtype);
-    case Op::kSign: {
-      const Loop found = find_unary<Sign>(dtype, Unsigneds{});
-      return found != nullptr ? found : find_signed<Sign>(dtype);
-    }
-    case Op::kNeg: {
-      const Loop found = find_unary<Neg>(without_sign(dtype), Unsigneds{});
-      return found != nullptr ? found : find_unary_of_floats<Neg>(dtype);
-    }
-    case Op::kFloor: return find_unary_of_floats<Floor>(dtype);
-    case Op::kCeil: return find_unary_of_floats<Ceil>(dtype);
-    case Op::kRound: return find_round(dtype);
-    default: return nullptr;
-  }
-}
+const Family kArithmetic = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -94,30 +94,43 @@ uint32_t HighProduct::of(uint32_t x, uint32_t y) {
   return static_cast<uint32_t>((static_cast<uint64_t>(x) * y) >> 32);
 }
 
+template <class F>
+Loop find_bitwise(DType dtype) {
+  return find_binary<F>(without_sign(dtype), Unsigneds{});
+}
+
+Loop find_not(DType dtype) {
+  if (dtype == DType::kBool) return &unary<NotBool, uint8_t>;
+  return find_unary<Not>(without_sign(dtype), Unsigneds{});
+}
+
+template <class F>
+Loop find_shift(DType dtype) {
+  return dtype == DType::kBool ? nullptr : find_bitwise<F>(dtype);
+}
+
+template <class F>
+Loop find_count(DType dtype) {
+  return dtype == DType::kBool ? nullptr : find_unary<F>(without_sign(dtype), Unsigneds{});
+}
+
+Loop find_mulhi(DType dtype) { return find_binary<HighProduct>(dtype, Integers{}); }
+
+constexpr Entry kEntries[] = {
+    {"and", 2, 1, same<find_bitwise<And>>},
+    {"or", 2, 1, same<find_bitwise<Or>>},
+    {"xor", 2, 1, same<find_bitwise<Xor>>},
+    {"not", 1, 1, same<find_not>},
+    {"shift_left", 2, 1, same<find_shift<ShiftLeft>>},
+    {"shift_right_logical", 2, 1, same<find_shift<ShiftRightLogical>>},
+    {"shift_right_arithmetic", 2, 1, same<find_shift<ShiftRightArithmetic>>},
+    {"population_count", 1, 1, same<find_count<PopulationCount>>},
+    {"clz", 1, 1, same<find_count<LeadingZeros>>},
+    {"mulhi", 2, 2, same<find_mulhi>},
+};
+
 }  // namespace
 
-Loop find_bits(const Query& query) {
-  if (query.out != query.in) return nullptr;
-  const DType dtype = without_sign(query.in);
-  switch (query.op) {
-    case Op::kAnd: return find_binary<And>(dtype, Unsigneds{});
-    case Op::kOr: return find_binary<Or>(dtype, Unsigneds{});
-    case Op::kXor: return find_binary<Xor>(dtype, Unsigneds{});
-    case Op::kNot:
-      if (query.in == DType::kBool) return &unary<NotBool, uint8_t>;
-      return find_unary<Not>(dtype, Unsigneds{});
-    default: break;
-  }
-  if (query.in == DType::kBool) return nullptr;
-  switch (query.op) {
-    case Op::kShiftLeft: return find_binary<ShiftLeft>(dtype, Unsigneds{});
-    case Op::kShiftRightLogical: return find_binary<ShiftRightLogical>(dtype, Unsigneds{});
-    case Op::kShiftRightArithmetic: return find_binary<ShiftRightArithmetic>(dtype, Unsigneds{});
-    case Op::kPopulationCount: return find_unary<PopulationCount>(dtype, Unsigneds{});
-    case Op::kClz: return find_unary<LeadingZeros>(dtype, Unsigneds{});
-    case Op::kMulhi: return find_binary<HighProduct>(query.in, Integers{});
-    default: return nullptr;
-  }
-}
+const Family kBits = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

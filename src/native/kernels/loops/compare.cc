@@ -91,20 +91,23 @@ Loop find_is_finite(DType dtype) {
   }
 }
 
+template <class F>
+Loop find_turned_order(DType dtype) {
+  return find_turned<F>(bool_as_byte(dtype), Reals{});
+}
+
+constexpr Entry kEntries[] = {
+    {"eq", 2, 1, test<find_equality<Eq>>},
+    {"ne", 2, 1, test<find_equality<Ne>>},
+    {"lt", 2, 1, test<find_order<Lt>>},
+    {"le", 2, 1, test<find_order<Le>>},
+    {"gt", 2, 1, test<find_turned_order<Lt>>},
+    {"ge", 2, 1, test<find_turned_order<Le>>},
+    {"is_finite", 1, 1, test<find_is_finite>},
+};
+
 }  // namespace
 
-Loop find_compare(const Query& query) {
-  if (query.out != DType::kBool) return nullptr;
-  switch (query.op) {
-    case Op::kEq: return find_equality<Eq>(query.in);
-    case Op::kNe: return find_equality<Ne>(query.in);
-    case Op::kLt: return find_order<Lt>(query.in);
-    case Op::kLe: return find_order<Le>(query.in);
-    case Op::kGt: return find_turned<Lt>(bool_as_byte(query.in), Reals{});
-    case Op::kGe: return find_turned<Le>(bool_as_byte(query.in), Reals{});
-    case Op::kIsFinite: return find_is_finite(query.in);
-    default: return nullptr;
-  }
-}
+const Family kCompare = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

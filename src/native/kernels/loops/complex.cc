@@ -98,58 +98,78 @@ struct Convert {
 template <class T, class R>
 constexpr Loop kConvert = &unary<Convert<Complex<R>>, Complex<T>, Complex<R>>;
 
-template <class T>
-Loop find_of_complex(Op op) {
-  using C = Complex<T>;
-  switch (op) {
-    case Op::kAdd:
-    case Op::kAddAny: return &binary<Add, C>;
-    case Op::kSub: return &binary<Sub, C>;
-    case Op::kMul: return &binary<Mul, C>;
-    case Op::kDiv: return &binary<Div, C>;
-    case Op::kNeg: return &unary<Neg, C>;
-    case Op::kConj: return &unary<Conj, C>;
-    case Op::kSquare: return &unary<Square, C>;
+template <class F>
+Loop find_unary_of_complex(DType dtype) {
+  if (dtype == DType::kComplex64) return &unary<F, Complex<float>>;
+  return dtype == DType::kComplex128 ? &unary<F, Complex<double>> : nullptr;
+}
+
+template <class F>
+Loop find_binary_of_complex(DType dtype) {
+  if (dtype == DType::kComplex64) return &binary<F, Complex<float>>;
+  return dtype == DType::kComplex128 ? &binary<F, Complex<double>> : nullptr;
+}
+
+// The size of a complex number and that of its parts, or of parts and of what they make.
+enum class Parts : uint8_t { kNone, kFloats, kDoubles };
+
+constexpr Parts parts_of(DType whole, DType part) {
+  if (whole == DType::kComplex64 && part == DType::kFloat32) return Parts::kFloats;
+  return whole == DType::kComplex128 && part == DType::kFloat64 ? Parts::kDoubles : Parts::kNone;
+}
+
+template <class F>
+Loop find_part(const Query& query) {
+  switch (parts_of(query.in, query.out)) {
+    case Parts::kFloats: return &unary<F, Complex<float>, float>;
+    case Parts::kDoubles: return &unary<F, Complex<double>, double>;
     default: return nullptr;
   }
 }
 
-template <class T>
-Loop find_part(Op op) {
-  using C = Complex<T>;
-  switch (op) {
-    case Op::kReal: return &unary<Real, C, T>;
-    case Op::kImag: return &unary<Imag, C, T>;
-    case Op::kAbs: return &unary<Abs, C, T>;
+Loop find_making(const Query& query) {
+  if (query.first != query.in) return nullptr;
+  switch (parts_of(query.out, query.in)) {
+    case Parts::kFloats: return &binary<Make, float, Complex<float>>;
+    case Parts::kDoubles: return &binary<Make, double, Complex<double>>;
     default: return nullptr;
   }
 }
 
-template <class T>
-Loop find_making(Op op) {
-  if (op == Op::kComplex) return &binary<Make, T, Complex<T>>;
-  if (op == Op::kConj) return &unary<ConjOfReal, T, Complex<T>>;
+Loop find_conj_of_real(const Query& query) {
+  switch (parts_of(query.out, query.in)) {
+    case Parts::kFloats: return &unary<ConjOfReal, float, Complex<float>>;
+    case Parts::kDoubles: return &unary<ConjOfReal, double, Complex<double>>;
+    default: return nullptr;
+  }
+}
+
+Loop find_conversion(const Query& query) {
+  const DType in = query.in, out = query.out;
+  if (in == DType::kComplex64 && out == DType::kComplex128) return kConvert<float, double>;
+  if (in == DType::kComplex128 && out == DType::kComplex64) return kConvert<double, float>;
   return nullptr;
 }
+
+constexpr Entry kEntries[] = {
+    {"add", 2, 1, same<find_binary_of_complex<Add>>},
+    {"add_any", 2, 1, same<find_binary_of_complex<Add>>},
+    {"sub", 2, 1, same<find_binary_of_complex<Sub>>},
+    {"mul", 2, 1, same<find_binary_of_complex<Mul>>},
+    {"div", 2, 3, same<find_binary_of_complex<Div>>},
+    {"neg", 1, 1, same<find_unary_of_complex<Neg>>},
+    {"conj", 1, 1, same<find_unary_of_complex<Conj>>},
+    {"conj", 1, 1, find_conj_of_real},
+    {"square", 1, 1, same<find_unary_of_complex<Square>>},
+    {"real", 1, 1, find_part<Real>},
+    {"imag", 1, 1, find_part<Imag>},
+    {"abs", 1, 1, find_part<Abs>},
+    {"complex", 2, 1, find_making},
+    {"convert_element_type", 1, 1, find_conversion},
+};
 
 }  // namespace
 
-Loop find_complex(const Query& query) {
-  const DType in = query.in, out = query.out;
-  if (in == DType::kComplex64) {
-    if (out == in) return find_of_complex<float>(query.op);
-    if (out == DType::kFloat32) return find_part<float>(query.op);
-    if (query.op == Op::kConvert && out == DType::kComplex128) return kConvert<float, double>;
-  } else if (in == DType::kComplex128) {
-    if (out == in) return find_of_complex<double>(query.op);
-    if (out == DType::kFloat64) return find_part<double>(query.op);
-    if (query.op == Op::kConvert && out == DType::kComplex64) return kConvert<double, float>;
-  } else if (in == DType::kFloat32 && out == DType::kComplex64) {
-    return find_making<float>(query.op);
-  } else if (in == DType::kFloat64 && out == DType::kComplex128) {
-    return find_making<double>(query.op);
-  }
-  return nullptr;
-}
+const Family kComplex = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

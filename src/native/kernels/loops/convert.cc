@@ -81,7 +81,8 @@ Loop find_integer(DType in) {
   }
 }
 
-// Between numbers that are neither complex nor of 16 bits.
+}  // namespace
+
 Loop find_plain(DType in, DType out) {
   in = bool_as_byte(in);
   switch (out) {
@@ -104,6 +105,8 @@ Loop find_plain(DType in, DType out) {
     default: return nullptr;
   }
 }
+
+namespace {
 
 bool is_plain(DType dtype) {
   return !is_complex(dtype) && dtype != DType::kFloat16 && dtype != DType::kBFloat16;
@@ -165,7 +168,9 @@ Loop plain_step(DType in, DType out) {
   const bool narrows = out == DType::kFloat16 || out == DType::kBFloat16;
   if (narrows && in == DType::kFloat64) return &unary<RoundToOdd, double, float>;
   const DType target = narrows ? DType::kFloat32 : real_of(out);
-  return in == target ? nullptr : find({Op::kConvert, in, target});
+  if (in == target) return nullptr;
+  const Loop found = find_plain(in, target);
+  return found != nullptr ? found : baseline::find_plain(in, target);
 }
 
 // Conversions from or to dtypes without plain loops: by way of one, a block at a time.
@@ -180,7 +185,7 @@ void by_blocks(DType in, DType out, const Operand* operands, void* result, int64
     const Loop step = plain_step(form, out);
     const Operand block{unpacked, is_scalar};
     if (step != nullptr) step(&block, converted, count, 0);
-    else if (is_scalar) find_select({Op::kCopy, form, form})(&block, converted, count, 0);
+    else if (is_scalar) find_copy(form)(&block, converted, count, 0);
     pack(out, step != nullptr || is_scalar ? converted : unpacked, target, i, count);
   }
 }
@@ -232,13 +237,22 @@ void narrow(const float* in, BFloat* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i].bits = BFloat16Element::store(in[i]);
 }
 
+namespace {
+
 Loop find_convert(const Query& query) {
-  if (query.op != Op::kConvert) return nullptr;
-  if (query.in == query.out) return find_select({Op::kCopy, query.in, query.out});
+  if (query.in == query.out) return find_copy(query.in);
   const Loop found = find_plain(query.in, query.out);
   if (found != nullptr) return found;
   if (is_plain(query.in) && is_plain(query.out)) return nullptr;
   return find_blocks(query.in, query.out, std::make_index_sequence<std::size(kAll)>{});
 }
+
+constexpr Entry kEntries[] = {
+    {"convert_element_type", 1, 1, find_convert},
+};
+
+}  // namespace
+
+const Family kConvert = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -155,25 +155,22 @@ struct Atanh {
   static constexpr T kMost = 1 - 8 * std::numeric_limits<T>::epsilon();  // powers less one are exact
 };
 
+constexpr Entry kEntries[] = {
+    {"exp", 1, 4, same<find_quick<Exp>>},
+    {"exp2", 1, 4, same<find_quick<Exp2>>},
+    {"expm1", 1, 5, same<find_quick<Expm1>>},
+    {"log", 1, 6, same<find_quick<Log>>},
+    {"log1p", 1, 7, same<find_quick<Log1p>>},
+    {"logistic", 1, 8, same<find_unary_of_floats<Logistic>>},
+    {"sinh", 1, 7, same<find_quick<Sinh>>},
+    {"cosh", 1, 6, same<find_quick<Cosh>>},
+    {"asinh", 1, 12, same<find_quick<Asinh>>},
+    {"acosh", 1, 12, same<find_quick<Acosh>>},
+    {"atanh", 1, 8, same<find_quick<Atanh>>},
+};
+
 }  // namespace
 
-Loop find_exponential(const Query& query) {
-  if (query.out != query.in) return nullptr;
-  switch (query.op) {
-    case Op::kExp: return find_quick<Exp>(query.in);
-    case Op::kExp2: return find_quick<Exp2>(query.in);
-    case Op::kExpm1: return find_quick<Expm1>(query.in);
-    case Op::kLog: return find_quick<Log>(query.in);
-    case Op::kLog1p: return find_quick<Log1p>(query.in);
-    case Op::kLogistic: return find_unary_of_floats<Logistic>(query.in);
-    case Op::kTanh: return find_tanh(query);
-    case Op::kSinh: return find_quick<Sinh>(query.in);
-    case Op::kCosh: return find_quick<Cosh>(query.in);
-    case Op::kAsinh: return find_quick<Asinh>(query.in);
-    case Op::kAcosh: return find_quick<Acosh>(query.in);
-    case Op::kAtanh: return find_quick<Atanh>(query.in);
-    default: return nullptr;
-  }
-}
+const Family kExponential = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -18,42 +18,56 @@
 
 namespace evertrace {
 
-enum class Op : uint8_t {
-  kAdd, kAddAny, kSub, kMul, kDiv, kRem, kMax, kMin, kClamp, kNextafter, kNeg, kAbs, kSign, kFloor,
-  kCeil, kRound, kSquare, kIntegerPow, kSqrt, kRsqrt, kCopy, kConvert, kSelect, kReal, kImag,
-  kComplex, kConj, kEq, kNe, kLt, kLe, kGt, kGe, kIsFinite, kAnd, kOr, kXor, kNot, kShiftLeft,
-  kShiftRightArithmetic, kShiftRightLogical, kPopulationCount, kClz, kMulhi, kExp,
-  kExp2, kExpm1, kLog, kLog1p, kLogistic, kTanh, kSin, kCos, kTan, kAsin, kAcos, kAtan, kAtan2,
-  kSinh, kCosh, kAsinh, kAcosh, kAtanh, kErf, kErfc, kErfInv, kPow, kCbrt, kLgamma, kDigamma,
+// The dtypes of a loop that is looked for: the first operand's, those of the others, which are
+// alike (of the first, if it is alone), and the result's.
+struct Query {
+  DType first, in, out;
 };
 
-// A loop that is looked for. The operands have one dtype, except that a choice's predicate is bool.
-struct Query {
-  Op op;
-  DType in;
-  DType out;
+// What a family has for a primitive. Several entries of a name are for several dtypes.
+struct Entry {
+  const char* name;  // the primitive's
+  int arity;
+  double cost;  // of an element, in units of an addition
+  Loop (*find)(const Query& query);  // returns null where there is none
+};
+
+struct Family {
+  const Entry* entries;
+  int count;
 };
 
 namespace baseline {
-Loop find(const Query& query);
+extern const Family* const families[];  // then null
+Loop find_plain(DType in, DType out);
 }
 
 namespace EVERTRACE_TARGET {
 
-Loop find(const Query& query);  // of all families; null where there is none
+extern const Family* const families[];
 
-Loop find_arithmetic(const Query& query);
-Loop find_bits(const Query& query);
-Loop find_compare(const Query& query);
-Loop find_complex(const Query& query);
-Loop find_convert(const Query& query);
-Loop find_exponential(const Query& query);
-Loop find_functions(const Query& query);
-Loop find_gamma(const Query& query);
-Loop find_powers(const Query& query);
-Loop find_select(const Query& query);
-Loop find_tanh(const Query& query);
-Loop find_trigonometric(const Query& query);
+extern const Family kArithmetic, kBits, kCompare, kComplex, kConvert, kExponential,
+    kFunctions, kGamma, kPowers, kSelect, kTanh, kTrigonometric;
+
+template <int n>
+constexpr Family family_of(const Entry (&entries)[n]) { return {entries, n}; }
+
+// Finds where all dtypes are one.
+template <Loop (*find)(DType)>
+Loop same(const Query& query) {
+  return query.first == query.in && query.out == query.in ? find(query.in) : nullptr;
+}
+
+// Finds where the operands have one dtype and the result is boolean.
+template <Loop (*find)(DType)>
+Loop test(const Query& query) {
+  return query.first == query.in && query.out == DType::kBool ? find(query.in) : nullptr;
+}
+
+Loop find_copy(DType dtype);
+
+// Of conversions between numbers that are neither complex nor of 16 bits.
+Loop find_plain(DType in, DType out);
 
 }  // namespace EVERTRACE_TARGET
 }  // namespace evertrace

@@ -318,19 +318,16 @@ struct ErfInv {
   }
 };
 
+constexpr Entry kEntries[] = {
+    {"erf", 1, 25, same<find_unary_of_floats<InDouble<Erf, exact_erf>>>},
+    {"erfc", 1, 25, same<find_unary_of_floats<InDouble<Erfc, exact_erfc>>>},
+    {"erf_inv", 1, 50, same<find_unary_of_floats<ErfInv>>},
+    {"pow", 2, 15, same<find_pow>},
+    {"cbrt", 1, 6, same<find_unary_of_floats<Cbrt>>},
+};
+
 }  // namespace
 
-Loop find_functions(const Query& query) {
-  const DType dtype = query.in;
-  if (query.out != dtype) return nullptr;
-  switch (query.op) {
-    case Op::kErf: return find_unary_of_floats<InDouble<Erf, exact_erf>>(dtype);
-    case Op::kErfc: return find_unary_of_floats<InDouble<Erfc, exact_erfc>>(dtype);
-    case Op::kErfInv: return find_unary_of_floats<ErfInv>(dtype);
-    case Op::kPow: return find_pow(dtype);
-    case Op::kCbrt: return find_unary_of_floats<Cbrt>(dtype);
-    default: return nullptr;
-  }
-}
+const Family kFunctions = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -6,7 +6,7 @@
 
 namespace evertrace::EVERTRACE_TARGET {
 
-#ifdef EVERTRACE_IS_BASELINE  // there is nothing in it that other instructions would quicken
+#ifdef EVERTRACE_IS_BASELINE
 namespace {
 
 struct Lgamma {
@@ -45,18 +45,14 @@ struct Digamma {
   static float of(float x) { return static_cast<float>(of(static_cast<double>(x))); }
 };
 
+constexpr Entry kEntries[] = {
+    {"lgamma", 1, 500, same<find_unary_of_floats<Lgamma>>},
+    {"digamma", 1, 500, same<find_unary_of_floats<Digamma>>},
+};
+
 }  // namespace
 
-Loop find_gamma(const Query& query) {
-  if (query.out != query.in) return nullptr;
-  switch (query.op) {
-    case Op::kLgamma: return find_unary_of_floats<Lgamma>(query.in);
-    case Op::kDigamma: return find_unary_of_floats<Digamma>(query.in);
-    default: return nullptr;
-  }
-}
-#else
-Loop find_gamma(const Query&) { return nullptr; }
+const Family kGamma = family_of(kEntries);
 #endif
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -82,6 +82,7 @@ void integer_pow_loop(const Operand* operands, void* result, int64_t n, int64_t 
 }
 
 Loop find_integer_pow(DType dtype) {
+  if (dtype == DType::kBool) return nullptr;
   switch (without_sign(dtype)) {
     case DType::kUInt8: return &integer_pow_loop<uint8_t>;
     case DType::kUInt16: return &integer_pow_loop<uint16_t>;
@@ -93,20 +94,21 @@ Loop find_integer_pow(DType dtype) {
   }
 }
 
+Loop find_square(DType dtype) {
+  if (dtype == DType::kBool) return nullptr;
+  const Loop found = find_unary<Square>(without_sign(dtype), Unsigneds{});
+  return found != nullptr ? found : find_unary_of_floats<Square>(dtype);
+}
+
+constexpr Entry kEntries[] = {
+    {"integer_pow", 1, 3, same<find_integer_pow>},
+    {"sqrt", 1, 4, same<find_unary_of_floats<Sqrt>>},
+    {"rsqrt", 1, 7, same<find_unary_of_floats<Rsqrt>>},
+    {"square", 1, 1, same<find_square>},
+};
+
 }  // namespace
 
-Loop find_powers(const Query& query) {
-  if (query.out != query.in || query.in == DType::kBool) return nullptr;
-  switch (query.op) {
-    case Op::kIntegerPow: return find_integer_pow(query.in);
-    case Op::kSqrt: return find_unary_of_floats<Sqrt>(query.in);
-    case Op::kRsqrt: return find_unary_of_floats<Rsqrt>(query.in);
-    case Op::kSquare: {
-      const Loop found = find_unary<Square>(without_sign(query.in), Unsigneds{});
-      return found != nullptr ? found : find_unary_of_floats<Square>(query.in);
-    }
-    default: return nullptr;
-  }
-}
+const Family kPowers = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

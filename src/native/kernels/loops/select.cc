@@ -45,19 +45,36 @@ void select_loop(const Operand* operands, void* result, int64_t n, int64_t) {
   }
 }
 
-}  // namespace
-
 Loop find_select(const Query& query) {
-  if (query.in != query.out || (query.op != Op::kCopy && query.op != Op::kSelect)) return nullptr;
-  const bool copies = query.op == Op::kCopy;
+  if (query.first != DType::kBool || query.in != query.out) return nullptr;
   switch (item_size(query.in)) {
-    case 1: return copies ? &copy_loop<uint8_t> : &select_loop<uint8_t>;
-    case 2: return copies ? &copy_loop<uint16_t> : &select_loop<uint16_t>;
-    case 4: return copies ? &copy_loop<uint32_t> : &select_loop<uint32_t>;
-    case 8: return copies ? &copy_loop<uint64_t> : &select_loop<uint64_t>;
-    case 16: return copies ? &copy_loop<Item16> : &select_loop<Item16>;
+    case 1: return &select_loop<uint8_t>;
+    case 2: return &select_loop<uint16_t>;
+    case 4: return &select_loop<uint32_t>;
+    case 8: return &select_loop<uint64_t>;
+    case 16: return &select_loop<Item16>;
     default: return nullptr;
   }
 }
+
+constexpr Entry kEntries[] = {
+    {"copy", 1, 1, same<find_copy>},
+    {"select_n", 3, 1, find_select},
+};
+
+}  // namespace
+
+Loop find_copy(DType dtype) {
+  switch (item_size(dtype)) {
+    case 1: return &copy_loop<uint8_t>;
+    case 2: return &copy_loop<uint16_t>;
+    case 4: return &copy_loop<uint32_t>;
+    case 8: return &copy_loop<uint64_t>;
+    case 16: return &copy_loop<Item16>;
+    default: return nullptr;
+  }
+}
+
+const Family kSelect = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -118,12 +118,17 @@ constexpr Loop tanh_loop = &unary_quick<Tanh, float>;
 
 #endif
 
+Loop find_tanh(DType dtype) {
+  if (dtype == DType::kFloat64) return &unary_quick<Tanh, double>;
+  return dtype == DType::kFloat32 ? tanh_loop : find_half<tanh_loop, 1>(dtype);
+}
+
+constexpr Entry kEntries[] = {
+    {"tanh", 1, 6, same<find_tanh>},
+};
+
 }  // namespace
 
-Loop find_tanh(const Query& query) {
-  if (query.op != Op::kTanh || query.out != query.in) return nullptr;
-  if (query.in == DType::kFloat64) return &unary_quick<Tanh, double>;
-  return query.in == DType::kFloat32 ? tanh_loop : find_half<tanh_loop, 1>(query.in);
-}
+const Family kTanh = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

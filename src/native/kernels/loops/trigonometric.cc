@@ -307,20 +307,18 @@ struct Acos {
   }
 };
 
+constexpr Entry kEntries[] = {
+    {"sin", 1, 8, same<find_with_rare<Sin>>},
+    {"cos", 1, 8, same<find_with_rare<Cos>>},
+    {"tan", 1, 8, same<find_with_rare<Tan>>},
+    {"asin", 1, 7, same<find_unary_of_floats<Asin>>},
+    {"acos", 1, 7, same<find_unary_of_floats<Acos>>},
+    {"atan", 1, 7, same<find_unary_of_floats<Atan>>},
+    {"atan2", 2, 10, same<find_binary_of_floats<Atan2>>},
+};
+
 }  // namespace
 
-Loop find_trigonometric(const Query& query) {
-  if (query.out != query.in) return nullptr;
-  switch (query.op) {
-    case Op::kSin: return find_with_rare<Sin>(query.in);
-    case Op::kCos: return find_with_rare<Cos>(query.in);
-    case Op::kTan: return find_with_rare<Tan>(query.in);
-    case Op::kAsin: return find_unary_of_floats<Asin>(query.in);
-    case Op::kAcos: return find_unary_of_floats<Acos>(query.in);
-    case Op::kAtan: return find_unary_of_floats<Atan>(query.in);
-    case Op::kAtan2: return find_binary_of_floats<Atan2>(query.in);
-    default: return nullptr;
-  }
-}
+const Family kTrigonometric = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, kernels
+from evertrace._src import dtypes, extension, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable, failed_rule
@@ -31,33 +31,21 @@ emission = RuleTable(
     "the native engine", [f"evertrace._src.engines.native.rules.{f}" for f in _FAMILIES.split()]
 )
 
-CODES = {name: code for code, name in enumerate(kernels.NAMES)}
-"""The dtypes of values, by the numbers that C++ has for them."""
+CODES = kernels.CODES
 
+_OPS = extension.codes("TAPE_OPS")
 # Operations of tapes: `Op` in `tape/program.h`.
-(
-    LOOP,
-    SPREAD,
-    ALIAS,
-    COPY,
-    REDUCE,
-    MATMUL,
-    SLICE,
-    UPDATE,
-    KERNEL,
-    COND,
-    WHILE,
-    SCAN,
-    GATHER,
-    SCATTER,
-    WINDOW_MATMUL,
-    FUNCTION,
-) = range(16)
+LOOP, SPREAD, ALIAS, COPY = _OPS["loop"], _OPS["spread"], _OPS["alias"], _OPS["copy"]
+REDUCE, MATMUL, WINDOW_MATMUL = _OPS["reduce"], _OPS["matmul"], _OPS["window_matmul"]
+SLICE, UPDATE, GATHER, SCATTER = _OPS["slice"], _OPS["update"], _OPS["gather"], _OPS["scatter"]
+COND, WHILE, SCAN = _OPS["cond"], _OPS["while"], _OPS["scan"]
+KERNEL, FUNCTION = _OPS["kernel"], _OPS["function"]
 
 FUSED = frozenset((LOOP, SPREAD, ALIAS, COPY, SLICE, GATHER))
 """Operations that XLA makes no function of their own for: what reads them does them."""
 
-SCALAR, ROW, COLUMN = range(3)
+_PATTERNS = extension.codes("PATTERNS")
+SCALAR, ROW, COLUMN = _PATTERNS["scalar"], _PATTERNS["row"], _PATTERNS["column"]
 """Patterns of broadcasts that loops read in place: `Pattern` in `tape/program.h`."""
 
 ANY = -1
@@ -401,7 +389,11 @@ def item_size(code):
     return _ITEM_SIZES[code]
 
 
-_ITEM_SIZES = (1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16)
+def _dtype(name):
+    return np.dtype(dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+_ITEM_SIZES = tuple([_dtype(name).itemsize for name in kernels.NAMES])
 
 _loops: dict[Any, Any] = {}  # (name, result, *operands) -> ns per element; -1: no kernel
 _kernels: dict[Any, bool] = {}
@@ -428,5 +420,4 @@ def _names(codes):
 
 
 def _as_scalar(value, code):
-    name = kernels.NAMES[code]
-    return np.asarray(value, dtypes.bfloat16 if name == "bfloat16" else np.dtype(name))
+    return np.asarray(value, _dtype(kernels.NAMES[code]))
