@@ -74,6 +74,7 @@ Loop find_among(Families families, std::string_view name, int arity, const Query
 }  // namespace
 
 Loop find_loop(std::string_view name, const DType* operands, int count, DType result) {
+  if (count == 0) return nullptr;
   const DType last = operands[count - 1];
   if (count == 3 && operands[1] != last) return nullptr;
   Families families = chosen.load(std::memory_order_relaxed);
