@@ -93,10 +93,20 @@ def test_what_stands_beside_it_is_chosen_by_name():
         extension.twin(None, "no_such")
 
 
+@pytest.mark.usefixtures("needs_native")
+def test_an_enum_has_the_numbers_of_its_names_and_no_others():
+    assert extension.codes("PATTERNS") == {"scalar": 0, "row": 1, "column": 2}
+    with pytest.raises(KeyError, match="diagonal"):
+        extension.codes("PATTERNS")["diagonal"]
+    with pytest.raises(AttributeError, match="NO_SUCH"):
+        extension.codes("NO_SUCH")
+
+
 def test_without_it_twins_are_used_and_calls_return_nothing(monkeypatch):
     monkeypatch.setattr(extension, "native", None)
     assert extension.twin(len, "tree_flatten") is len
     assert extension.call("tree_flatten", 1) is None
+    assert extension.codes("PATTERNS")["row"] == -1
 
 
 def test_where_it_has_to_be_there_its_absence_is_an_error():

@@ -70,7 +70,8 @@ def codes(name: str) -> dict[str, int]:
     Args:
       name: under which the module has the names, in the order of their numbers.
     """
-    return _Codes(zip(getattr(native, name, ()), itertools.count()))
+    names = () if native is None else getattr(native, name)
+    return _Codes(zip(names, itertools.count()))
 
 
 def why_missing() -> str:

@@ -317,11 +317,8 @@ int add_entries(PyObject* module) {
   Ref type(PyType_FromSpec(&entries_spec));
   if (!type || PyModule_AddObjectRef(module, "Entries", type.get()) != 0) return -1;
   entries_type = reinterpret_cast<PyTypeObject*>(type.release());
-  // The names of `Token::Kind` and `Source::Kind`.
-  constexpr const char* tokens[] = {"array", "numpy", "type", "class", "object"};
-  constexpr const char* sources[] = {"argument", "default", "keyword_default", "tree"};
-  if (add_names(module, "ENTRY_TOKENS", tokens) != 0) return -1;
-  return add_names(module, "ENTRY_SOURCES", sources);
+  if (add_names(module, "ENTRY_TOKENS", Token::kNames) != 0) return -1;
+  return add_names(module, "ENTRY_SOURCES", Source::kNames);
 }
 
 }  // namespace evertrace

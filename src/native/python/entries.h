@@ -17,12 +17,14 @@ namespace evertrace {
 // What is known of one root, or of a leaf of a tree.
 struct Token {
   enum Kind { kArray, kNumpy, kType, kClass, kObject } kind;
+  static constexpr const char* kNames[] = {"array", "numpy", "type", "class", "object"};
   PyObject* object;  // the aval, (shape, dtype), the type, a weak reference to it, the very object
 };
 
 // Where a root comes from, or, by JAX's rules, where several do: the leaves of a tree.
 struct Source {
   enum Kind { kArgument, kDefault, kKeywordDefault, kTree } kind;
+  static constexpr const char* kNames[] = {"argument", "default", "keyword_default", "tree"};
   Py_ssize_t index;
   PyObject* name;  // of a keyword's default; the spec of a tree
 };

@@ -23,20 +23,17 @@ struct Layout {
   bool in_python = false;    // whether Python has to run such calls
 };
 
-// The names of `Input::Kind`, `Output::Kind` and `Write::Shape`.
-constexpr const char* kInputNames[] = {"node", "slot", "constant"};
-constexpr const char* kOutputNames[] = {"computed", "input", "literal"};
-constexpr const char* kShapeNames[] = {"one", "several", "by_name"};
-
 // What runs a variant: inputs of the program, the engine, outputs, the kitchen.
 struct Run {
   struct Input {
     enum Kind { kNode, kSlot, kConstant } kind;
+    static constexpr const char* kNames[] = {"node", "slot", "constant"};
     int index;
     PyObject* object;  // owned
   };
   struct Output {
     enum Kind { kComputed, kInput, kLiteral } kind;
+    static constexpr const char* kNames[] = {"computed", "input", "literal"};
     int index;
     PyObject* object;  // owned: what makes an array of an input, or (type, host) of a literal
   };
@@ -528,9 +525,9 @@ int call_variant(PyObject* self, PyObject* const* roots, Py_ssize_t count, PyObj
 int add_variant(PyObject* module) {
   the_variant_type = add_type(module, variant_spec);
   the_counts_type = add_type(module, counts_spec);
-  if (add_names(module, "VARIANT_INPUTS", kInputNames) != 0) return -1;
-  if (add_names(module, "VARIANT_OUTPUTS", kOutputNames) != 0) return -1;
-  if (add_names(module, "WRITE_SHAPES", kShapeNames) != 0) return -1;
+  if (add_names(module, "VARIANT_INPUTS", Run::Input::kNames) != 0) return -1;
+  if (add_names(module, "VARIANT_OUTPUTS", Run::Output::kNames) != 0) return -1;
+  if (add_names(module, "WRITE_SHAPES", Write::kShapeNames) != 0) return -1;
   return the_variant_type == nullptr || the_counts_type == nullptr ? -1 : 0;
 }
 

@@ -39,6 +39,7 @@ struct Recipe {
 struct Write {
   enum Kind { kAttributes, kNames, kEntries, kItems, kExtend, kCell, kOther };
   enum Shape { kOne, kSeveral, kByName };
+  static constexpr const char* kShapeNames[] = {"one", "several", "by_name"};
   Kind kind;
   Shape shape;
   int node;                   // position in the walk

@@ -364,6 +364,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kArithmetic = family_of(kEntries);
+constexpr Family kArithmetic = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -131,6 +131,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kBits = family_of(kEntries);
+constexpr Family kBits = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -108,6 +108,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kCompare = family_of(kEntries);
+constexpr Family kCompare = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -170,6 +170,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kComplex = family_of(kEntries);
+constexpr Family kComplex = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

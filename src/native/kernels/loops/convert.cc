@@ -253,6 +253,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kConvert = family_of(kEntries);
+constexpr Family kConvert = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

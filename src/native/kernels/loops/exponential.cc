@@ -171,6 +171,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kExponential = family_of(kEntries);
+constexpr Family kExponential = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -2,11 +2,13 @@
 
 namespace evertrace::EVERTRACE_TARGET {
 
-const Family* const families[] = {&kArithmetic, &kComplex, &kCompare, &kSelect, &kConvert, &kPowers,
-                                  &kExponential, &kTanh, &kTrigonometric, &kFunctions, &kBits,
+constexpr const Family* families[] = {
+    &kArithmetic, &kComplex, &kCompare, &kSelect, &kConvert, &kPowers,
+    &kExponential, &kTanh, &kTrigonometric, &kFunctions, &kBits,
 #ifdef EVERTRACE_IS_BASELINE  // there is nothing in it that other instructions would quicken
-                                  &kGamma,
+    &kGamma,
 #endif
-                                  nullptr};
+    nullptr,
+};
 
 }  // namespace evertrace::EVERTRACE_TARGET

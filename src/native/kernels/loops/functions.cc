@@ -328,6 +328,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kFunctions = family_of(kEntries);
+constexpr Family kFunctions = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -52,7 +52,7 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kGamma = family_of(kEntries);
+constexpr Family kGamma = family_of(kEntries);
 #endif
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -109,6 +109,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kPowers = family_of(kEntries);
+constexpr Family kPowers = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -75,6 +75,6 @@ Loop find_copy(DType dtype) {
   }
 }
 
-const Family kSelect = family_of(kEntries);
+constexpr Family kSelect = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

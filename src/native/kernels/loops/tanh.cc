@@ -129,6 +129,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kTanh = family_of(kEntries);
+constexpr Family kTanh = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET

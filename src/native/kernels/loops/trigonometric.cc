@@ -319,6 +319,6 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const Family kTrigonometric = family_of(kEntries);
+constexpr Family kTrigonometric = family_of(kEntries);
 
 }  // namespace evertrace::EVERTRACE_TARGET
