@@ -198,7 +198,7 @@ def _put_on(outs, divisions, args, like):
     """Give results that have none their shardings: an argument's own where that says the same."""
     device, known = first_device(like), shardings_by_division(args)
     for x, division in zip(outs, divisions, strict=True):
-        if sharding_of(x) is None:
+        if type(x) is Array and sharding_of(x) is None:
             x._sharding = known.get(division) or like.divided(division)
             x._device, x._committed = device, True
 
