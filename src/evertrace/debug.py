@@ -1,5 +1,6 @@
 """Looking into functions while they run, also when they are transformed and compiled."""
 
+from evertrace._src import lazy
 from evertrace._src.debug.breakpoint import breakpoint as breakpoint
 from evertrace._src.debug.callback import callback as callback
 from evertrace._src.debug.callback import log as log
@@ -10,6 +11,8 @@ from evertrace._src.debug.sharding import visualize_array_sharding as visualize_
 from evertrace._src.debug.sharding import visualize_sharding as visualize_sharding
 from evertrace._src.ops.callback import DebugEffect as DebugEffect
 from evertrace._src.ops.callback import OrderedDebugEffect as OrderedDebugEffect
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "inspect",

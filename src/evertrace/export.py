@@ -1,5 +1,6 @@
 """Functions as programs in bytes, for other processes and machines."""
 
+from evertrace._src import lazy
 from evertrace._src.dims.scope import SymbolicScope as SymbolicScope
 from evertrace._src.dims.shapes import is_symbolic_dim as is_symbolic_dim
 from evertrace._src.dims.shapes import symbolic_shape as symbolic_shape
@@ -21,6 +22,8 @@ from evertrace._src.export.trees import (
 from evertrace._src.export.trees import (
     register_pytree_node_serialization as register_pytree_node_serialization,
 )
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "DisabledSafetyCheck", "Exported", "SymbolicScope", "default_export_platform", "deserialize",

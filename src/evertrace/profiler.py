@@ -1,5 +1,6 @@
 """Finding out where time and memory go."""
 
+from evertrace._src import lazy
 from evertrace._src.profiler.profiler import ProfileData as ProfileData
 from evertrace._src.profiler.profiler import ProfileEvent as ProfileEvent
 from evertrace._src.profiler.profiler import ProfileOptions as ProfileOptions
@@ -17,6 +18,8 @@ from evertrace._src.profiler.profiler import start_trace as start_trace
 from evertrace._src.profiler.profiler import stop_server as stop_server
 from evertrace._src.profiler.profiler import stop_trace as stop_trace
 from evertrace._src.profiler.profiler import trace as trace
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "ProfileData",

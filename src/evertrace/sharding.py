@@ -1,5 +1,6 @@
 """Meshes of devices, and how arrays are laid out over them."""
 
+from evertrace._src import lazy
 from evertrace._src.core.placement import Sharding as Sharding
 from evertrace._src.core.placement import SingleDeviceSharding as SingleDeviceSharding
 from evertrace._src.sharding.assembly import auto_axes as auto_axes
@@ -19,6 +20,8 @@ from evertrace._src.sharding.mesh import get_abstract_mesh as get_abstract_mesh
 from evertrace._src.sharding.mesh import get_mesh as get_mesh
 from evertrace._src.sharding.mesh import set_mesh as set_mesh
 from evertrace._src.sharding.mesh import use_abstract_mesh as use_abstract_mesh
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh", "NamedSharding",

@@ -1,6 +1,6 @@
 """Functions on pytrees: flatten, map, reduce and the rest, under short names."""
 
-from evertrace._src import native
+from evertrace._src import lazy, native
 from evertrace._src.api.trees import tree_all as all
 from evertrace._src.api.trees import tree_flatten as flatten
 from evertrace._src.api.trees import tree_flatten_with_path as flatten_with_path
@@ -15,6 +15,8 @@ from evertrace._src.tree import reduce_associative as reduce_associative
 from evertrace._src.tree import static as static
 from evertrace._src.tree import transpose as transpose
 from evertrace._src.tree import unflatten as unflatten
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "all",

@@ -69,9 +69,33 @@ TEXTS = {
     ),
     "arrays one by one": (
         lambda: jnp.concatenate(X, jnp.ones(3)), TypeError,
-        "concatenate: axis must be an integer, got Array([1., 1., 1.], dtype=float32) of type "
-        "Array.",
+        "concatenate: axis must be an integer, got f32[3] of type Array.",
         "give several arrays as one list: `concatenate([a, b])`.",
+    ),
+    "traced arrays one by one": (
+        lambda: ev.jit(jnp.stack)(X, X), TypeError,
+        "stack: axis must be an integer, got f32[2,3] of type Array.",
+        "give several arrays as one list: `stack([a, b])`.",
+    ),
+    "a shape for a number": (
+        lambda: jnp.eye((2, 2)), TypeError,
+        "eye: N must be an integer, got (2, 2) of type tuple.",
+        "give one number, without brackets.",
+    ),
+    "a name for a number": (
+        lambda: jnp.mean(X, "rows"), TypeError,
+        "mean: axis must be an integer, got 'rows' of type str.",
+        "give a whole number.",
+    ),
+    "a function of NumPy's generators": (
+        lambda: random.randn(3), AttributeError,
+        "module 'evertrace.random' has no attribute 'randn'.",
+        "use `evertrace.random.normal(key, shape)`.",
+    ),
+    "a function of a module in a module that is misspelt": (
+        lambda: jnp.linalg.invv(X), AttributeError,
+        "module 'evertrace.numpy.linalg' has no attribute 'invv'.",
+        "did you mean `inv` or `pinv`?",
     ),
     "an array of texts": (
         lambda: jnp.array(["a"]), TypeError,

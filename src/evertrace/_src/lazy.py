@@ -11,9 +11,11 @@ import sys
 from collections.abc import Callable
 from threading import get_ident
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 from evertrace._src import support
+
+T = TypeVar("T")
 
 _loading: list[int] = []  # the threads that import something
 
@@ -81,11 +83,7 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         else:
             end = text.find(f" as {name}\n")
             if end < 0:
-                try:
-                    raise Absent(package, name)
-                except Absent as error:
-                    error.__traceback__ = None  # of this function, which no user has to see
-                    raise
+                _refuse(package, name)
             _, source, _, original = text[text.rfind("\n", 0, end) : end].split()
             if source == ".":
                 return load(f"{package}.{name}")
@@ -95,7 +93,33 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         namespace[name] = value
         return value
 
-    return get, lambda: sorted({*namespace, *module.__all__})
+    return _without_frames(get), lambda: sorted({*namespace, *module.__all__})
+
+
+def refuse_others(module: str) -> None:
+    """Have a module that has all its names say of others what could be meant.
+
+    Its `__getattr__` is set here, where no type checker takes it for one that has any name.
+    """
+    get = _without_frames(functools.partial(_refuse, module))
+    vars(sys.modules[module])["__getattr__"] = get
+
+
+def _refuse(package: str, name: str) -> NoReturn:
+    raise Absent(package, name)
+
+
+def _without_frames(get: Callable[[str], T]) -> Callable[[str], T]:
+    """Return a module's `__getattr__` whose refusals show no frames of ours."""
+
+    def outer(name: str) -> T:
+        try:
+            return get(name)
+        except Absent as error:
+            error.__traceback__ = None
+            raise
+
+    return outer
 
 
 class Absent(AttributeError):

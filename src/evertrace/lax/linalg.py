@@ -1,5 +1,6 @@
 """Linear algebra on stacks of matrices."""
 
+from evertrace._src import lazy
 from evertrace._src.lax.linalg.banded import tridiagonal_solve as tridiagonal_solve
 from evertrace._src.lax.linalg.orthogonal import hessenberg as hessenberg
 from evertrace._src.lax.linalg.orthogonal import householder_product as householder_product
@@ -36,6 +37,8 @@ from evertrace._src.ops.linalg.algorithms import EighImplementation as EighImple
 from evertrace._src.ops.linalg.algorithms import EigImplementation as EigImplementation
 from evertrace._src.ops.linalg.algorithms import SvdAlgorithm as SvdAlgorithm
 from evertrace._src.scipy.linalg.polar import qdwh as qdwh
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "EigImplementation",

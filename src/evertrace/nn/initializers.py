@@ -1,5 +1,6 @@
 """Initializers: functions that make the first values of parameters."""
 
+from evertrace._src import lazy
 from evertrace._src.nn.initializers import Initializer as Initializer
 from evertrace._src.nn.initializers import constant as constant
 from evertrace._src.nn.initializers import delta_orthogonal as delta_orthogonal
@@ -20,6 +21,8 @@ from evertrace._src.nn.initializers import variance_scaling as variance_scaling
 from evertrace._src.nn.initializers import xavier_normal as xavier_normal
 from evertrace._src.nn.initializers import xavier_uniform as xavier_uniform
 from evertrace._src.nn.initializers import zeros as zeros
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",

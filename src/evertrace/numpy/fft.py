@@ -1,5 +1,6 @@
 """Discrete Fourier transforms."""
 
+from evertrace._src import lazy
 from evertrace._src.numpy.fft import fft as fft
 from evertrace._src.numpy.fft import fft2 as fft2
 from evertrace._src.numpy.fft import fftn as fftn
@@ -18,6 +19,8 @@ from evertrace._src.numpy.frequencies import fftfreq as fftfreq
 from evertrace._src.numpy.frequencies import fftshift as fftshift
 from evertrace._src.numpy.frequencies import ifftshift as ifftshift
 from evertrace._src.numpy.frequencies import rfftfreq as rfftfreq
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "fft",

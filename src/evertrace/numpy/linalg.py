@@ -1,5 +1,6 @@
 """Linear algebra on stacks of matrices."""
 
+from evertrace._src import lazy
 from evertrace._src.numpy.decompositions import cholesky as cholesky
 from evertrace._src.numpy.decompositions import det as det
 from evertrace._src.numpy.decompositions import inv as inv
@@ -31,6 +32,8 @@ from evertrace._src.numpy.spectra import eigvalsh as eigvalsh
 from evertrace._src.numpy.spectra import matrix_rank as matrix_rank
 from evertrace._src.numpy.spectra import svd as svd
 from evertrace._src.numpy.spectra import svdvals as svdvals
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "cholesky",

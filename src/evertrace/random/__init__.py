@@ -1,5 +1,6 @@
 """Random numbers from explicit keys: the same key always gives the same numbers."""
 
+from evertrace._src import lazy
 from evertrace._src.random.continuous import cauchy as cauchy
 from evertrace._src.random.continuous import double_sided_maxwell as double_sided_maxwell
 from evertrace._src.random.continuous import exponential as exponential
@@ -47,6 +48,8 @@ from evertrace._src.random.multivariate import multivariate_normal as multivaria
 from evertrace._src.random.multivariate import orthogonal as orthogonal
 from evertrace._src.random.sampling import choice as choice
 from evertrace._src.random.sampling import permutation as permutation
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",

@@ -30,6 +30,7 @@ from evertrace._src.jit.lifting.writes import changes
 from evertrace._src.jit.variant import Recorded
 from evertrace._src.source import source_of
 from evertrace._src.support import forkable, in_child, insist
+from evertrace._src.tracebacks import in_place_of_python
 from evertrace._src.transforms.staging import Stage, stage_open
 
 # ------------------------------------------------------------------------ by the contract
@@ -169,6 +170,7 @@ def _our_words(recorder):
         raise recorder.swallowed()
 
 
+@in_place_of_python  # it calls the function, which may take other arguments
 def _record(call, name, leave, recorder, lifter, leaving, waiting):
     start = time.perf_counter()
     root, running = recorder.root, _Running(recorder, lifter)

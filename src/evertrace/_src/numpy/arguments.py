@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from evertrace._src import dims, dtypes, errors
+from evertrace._src import dims, doors, dtypes, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, computed, type_of_number
 from evertrace._src.core.jaxpr import literal
@@ -99,18 +99,28 @@ def distinct_axes(name, axes, ndim):
 
 def static_int(name, argument, value) -> int:
     """Return an argument that must be known while tracing as an int."""
-    if isinstance(value, Tracer) and concrete_value(value) is None:
+    if isinstance(value, Tracer) and concrete_value(value) is None and not value.ndim:
         raise traced_argument(name, argument, value)
     try:
         return operator.index(value)
     except TypeError:
-        raise errors.user_error(
-            TypeError,
-            f"{name}: {argument} must be an integer, got {value!r} of type {type(value).__name__}.",
-            fix=f"give several arrays as one list: `{name}([a, b])`."
-            if getattr(value, "ndim", 0)
-            else "convert it with `int(...)`.",
-        ) from None
+        raise _no_integer_error(name, argument, value) from None
+
+
+def _no_integer_error(name, argument, value):
+    if getattr(value, "ndim", 0):
+        fix = f"give several arrays as one list: `{name}([a, b])`."
+    elif isinstance(value, tuple | list):
+        fix = "give one number, without brackets."
+    else:
+        fix = "convert it with `int(...)`." if hasattr(value, "__int__") else "give a whole number."
+    return errors.user_error(
+        TypeError,
+        f"{name}: {argument} must be an integer, got {doors.shown(value)} of type "
+        f"{type(value).__name__}.",
+        fix=fix,
+        anchor="arguments",
+    )
 
 
 def integer(name, argument, value) -> Any:
