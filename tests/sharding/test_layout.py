@@ -381,3 +381,8 @@ def test_the_sharding_of_a_type_without_a_mesh_asks_for_nothing(how):
     x = jnp.ones((2, 3))
     product = how(lambda x: jnp.matmul(x, x.T, out_sharding=ev.typeof(x).sharding))(x)
     assert jnp.array_equal(product, jnp.full((2, 2), 3))
+
+
+def test_specs_print_their_axes_in_order():
+    spec = P("x", unreduced={"z", "y", "a"}, reduced=["c", "b"])
+    assert repr(spec) == "P('x', unreduced={'a', 'y', 'z'}, reduced={'b', 'c'})"

@@ -52,7 +52,7 @@ def again(fun, *args):
 
 
 def test_the_jaxpr_shows_the_mesh_the_specs_and_a_part(mesh):
-    text = str(ev.make_jaxpr(mapped(mesh, axis_names={"x"}))(X))
+    text = str(ev.make_jaxpr(mapped(mesh))(X))
     assert (
         text
         == """\
@@ -67,7 +67,7 @@ def test_the_jaxpr_shows_the_mesh_the_specs_and_a_part(mesh):
           g:f32[2,8] = add d f
         in (g,) }
       mesh=Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))
-      newly_manual_axes=frozenset({'x'})
+      newly_manual_axes=frozenset({'x', 'y'})
       out_specs=(P('x',),)
     ] a
   in (b,) }"""

@@ -317,6 +317,9 @@ def param_text(value: Any) -> str:
     """Return a param's value as printed."""
     if callable(value) and hasattr(value, "__name__") and not isinstance(value, type):
         return value.__name__
+    if isinstance(value, frozenset):  # which has no order of its own, and texts none that lasts
+        items = sorted(map(repr, cast("frozenset[Any]", value)), key=lambda x: (len(x), x))
+        return f"frozenset({{{', '.join(items)}}})" if items else "frozenset()"
     return str(value)
 
 

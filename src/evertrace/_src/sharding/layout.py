@@ -154,7 +154,7 @@ class PartitionSpec:
             axes = getattr(self, name)
             if axes:
                 items = f"{items.rstrip(',')}, " if items else ""
-                items += f"{name}={set(axes)}"
+                items += f"{name}={{{', '.join(sorted(map(repr, axes)))}}}"
         return f"P({items})"
 
 
