@@ -87,6 +87,22 @@ TEXTS = {
         "mean: axis must be an integer, got 'rows' of type str.",
         "give a whole number.",
     ),
+    "a column of what was a table": (
+        lambda: X["a"], TypeError,
+        "String indexing is not supported; got idx='a'.",
+        "take the column out of its table before that, or keep a dict of arrays.",
+    ),
+    "a list as an index": (
+        lambda: X[[0, 1]], TypeError,
+        "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+        "`arr[array(seq)]` instead of `arr[seq]`.",
+        "index with `jnp.array(seq)`, or with `tuple(seq)` for one index per axis.",
+    ),
+    "a float as an index": (
+        lambda: X[1.0], TypeError,
+        "Indexer must have integer or boolean type, got indexer with type float.",
+        "index with ints, slices, None, ... or integer arrays: `int(i)`, `i.astype(int)`.",
+    ),
     "a function of NumPy's generators": (
         lambda: random.randn(3), AttributeError,
         "module 'evertrace.random' has no attribute 'randn'.",

@@ -81,6 +81,21 @@ def test_a_column_of_texts_is_no_array(library):
         jnp.sin(column(library, ["a", "b"]))
 
 
+@pytest.mark.parametrize("library", ["a stand-in", "polars.Series", "pyarrow.chunked_array"])
+def test_operators_take_a_column_on_their_right(library):
+    x, array = column(library, [1.0, 2.0]), jnp.array([3.0, 4.0])
+    assert (array + x).tolist() == [4.0, 6.0]
+    assert (array > x).tolist() == [True, True]
+    assert ev.jit(lambda a, x: a * x)(array, x).tolist() == [3.0, 8.0]
+
+
+def test_the_sum_of_an_array_and_a_column_of_pandas_is_a_column():
+    x = column("pandas.Series", [1.0, 2.0])
+    for found in (jnp.array([3.0, 4.0]) + x, x + jnp.array([3.0, 4.0])):
+        assert type(found) is type(x)
+        assert found.tolist() == [4.0, 6.0]
+
+
 def test_missing_values_are_nan():
     x = column("polars.Series", [1.0, None])
     assert np.isnan(jnp.cos(x)[1])

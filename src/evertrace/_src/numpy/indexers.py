@@ -197,17 +197,18 @@ def cast(x, dtype):
 def _bad_index(part):
     if isinstance(part, str):
         what = f"String indexing is not supported; got idx={part!r}."
+        fix = "take the column out of its table before that, or keep a dict of arrays."
     elif isinstance(part, (list, tuple)):
         what = (
             "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
             "`arr[array(seq)]` instead of `arr[seq]`."
         )
+        fix = "index with `jnp.array(seq)`, or with `tuple(seq)` for one index per axis."
     else:
         dtype = getattr(part, "dtype", type(part).__name__)
         what = f"Indexer must have integer or boolean type, got indexer with type {dtype}."
-    return errors.user_error(
-        TypeError, what, fix="index with ints, slices, None, ... or integer arrays.", anchor="index"
-    )
+        fix = "index with ints, slices, None, ... or integer arrays: `int(i)`, `i.astype(int)`."
+    return errors.user_error(TypeError, what, fix=fix, anchor="index")
 
 
 # ---------------------------------------------------------------- masks
