@@ -8,15 +8,10 @@ from tests.docs.docstrings import has_example, public_objects, run_docstring
 OBJECTS = public_objects()
 
 NO_EXAMPLE = {
-    **dict.fromkeys(
-        ["EvertraceError", "EvertraceWarning", "JAXIndexError", "JAXTypeError"],
-        "stands above other classes, which show programs",
-    ),
     "CacheWarning": "is given once in a process, which docs/errors.md shows",
     "UnfollowedStateError": "is shown by the class above it, UnexpectedTracerError",
     "register_ffi_target": "takes a handler that was compiled from C++",
     "reset_cache": "what it forgets can only be seen where a folder was unusable",
-    "start_server": "opens a port, which another process may hold",
 }
 """Names of public objects without an example, each with the reason."""
 

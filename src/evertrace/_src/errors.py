@@ -231,24 +231,57 @@ public = set_module("evertrace.errors")
 
 @public
 class EvertraceError(Exception):
-    """Any error that evertrace raises on purpose."""
+    """Any error that evertrace raises on purpose.
+
+    Each is an error of Python's as well, by which it may be caught.
+
+    Example:
+      >>> try:
+      ...     jnp.ones(2) + jnp.ones(3)
+      ... except ev.errors.EvertraceError as error:
+      ...     print(type(error).__name__, isinstance(error, ValueError))
+      ShapeError True
+    """
 
     _in_plain = True  # whether the plain function, without `jit`, would have met it, too
 
 
 @public
 class EvertraceWarning(UserWarning):
-    """Any warning that evertrace issues."""
+    """Any warning that evertrace issues.
+
+    Example:
+      >>> import warnings
+      >>> with warnings.catch_warnings():
+      ...     warnings.simplefilter("error", ev.errors.EvertraceWarning)  # as errors, in a block
+      ...     total = jnp.ones(3).sum()
+    """
 
 
 @public
 class JAXTypeError(EvertraceError, TypeError):
-    """A traced value was used as something it is not; the subclasses say which."""
+    """A traced value was used as something it is not; the subclasses say which.
+
+    Example:
+      >>> try:
+      ...     ev.jit(lambda x: int(x.sum()))(jnp.ones(4))
+      ... except ev.errors.JAXTypeError as error:
+      ...     print(type(error).__name__)
+      ConcretizationTypeError
+    """
 
 
 @public
 class JAXIndexError(EvertraceError, IndexError):
-    """A traced value was used in an index that cannot take it; the subclasses say which."""
+    """A traced value was used in an index that cannot take it; the subclasses say which.
+
+    Example:
+      >>> try:
+      ...     ev.jit(lambda x: x[x > 0])(jnp.ones(4))
+      ... except ev.errors.JAXIndexError as error:
+      ...     print(type(error).__name__)
+      NonConcreteBooleanIndexError
+    """
 
 
 @public

@@ -262,6 +262,14 @@ def start_server(port: Any, requires_backend: bool = True) -> Any:
 
     Raises:
       ValueError: a server is running.
+
+    Example:
+      >>> import socket
+      >>> from evertrace import profiler
+      >>> with socket.create_server(("localhost", 0)) as free:
+      ...     port = free.getsockname()[1]
+      >>> server = profiler.start_server(port)
+      >>> profiler.stop_server()
     """
     if _State.server is not None:
         raise errors.user_error(
