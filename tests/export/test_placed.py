@@ -84,6 +84,22 @@ def test_a_shard_map_says_so_as_well(mesh, a):
     np.testing.assert_array_equal(exported.call(a), X.reshape(4, 2, 8).sum(0))
 
 
+def test_dimensions_may_be_left_open(mesh, a):
+    lying = NamedSharding(mesh, P(P.UNCONSTRAINED, "y"))
+    exported = again(lambda x: x + 1, X, in_shardings=lying, out_shardings=lying)
+    assert exported.out_shardings_jax(mesh) == (lying,)
+    found = exported.call(ev.device_put(X, NamedSharding(mesh, P("x"))))
+    assert lies(found, mesh, None, "y")
+    np.testing.assert_array_equal(found, X + 1)
+
+
+def test_constraints_over_meshes_of_types_are_kept(mesh, a):
+    rows = NamedSharding(mesh.abstract_mesh, P("x"))
+    exported = again(lambda a: lax.with_sharding_constraint(a, rows) * 2, a)
+    assert '<@mesh, [{"x"}, {}]>' in exported.mlir_module()
+    assert lies(exported.call(a), mesh, "x")
+
+
 def test_devices_need_not_be_there():
     abstract = NamedSharding(AbstractMesh((64, 4), ("x", "y"), AUTO), P("x"))
     exported = again(jnp.sin, ev.ShapeDtypeStruct((64, 8), "float32", sharding=abstract))

@@ -175,3 +175,19 @@ def test_symbolic_sizes_are_left_open(mesh):
     (n,) = ev.export.symbolic_shape("n")
     struct = ev.ShapeDtypeStruct((4 * n, 8), "float32", sharding=NamedSharding(mesh, P("x")))
     assert ev.eval_shape(jnp.sin, struct).sharding is None
+
+
+@pytest.mark.parametrize("way", [lambda f: f, ev.jit, lambda f: ev.jit(f, engine="spmd")])
+def test_a_constraint_over_the_mesh_of_types_is_over_that_of_the_argument(mesh, way):
+    a, rows = placed(mesh, "y"), NamedSharding(mesh.abstract_mesh, P("x"))
+    found = way(lambda a: lax.with_sharding_constraint(a, rows))(a)
+    assert found.sharding == NamedSharding(mesh, P("x"))
+
+
+@pytest.mark.parametrize("way", [lambda f: f, ev.jit, lambda f: ev.jit(f, engine="spmd")])
+def test_a_constraint_under_vmap_takes_its_axes_from_the_batch(mesh, way):
+    columns = NamedSharding(mesh, P("x"))
+    f = ev.vmap(lambda row: lax.with_sharding_constraint(row, columns))
+    for spec, wanted in ((("x",), (None, "x")), (("y",), ("y", "x")), ((("y", "x"),), ("y", "x"))):
+        found = way(f)(placed(mesh, *spec))
+        assert found.sharding.is_equivalent_to(NamedSharding(mesh, P(*wanted)), 2)

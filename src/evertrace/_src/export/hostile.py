@@ -191,7 +191,7 @@ def _check_spec(spec, sizes, aval):
     _expect(_is_list(spec) and len(spec) == 2 and all(map(_is_list, spec)), "a spec")
     entries, unreduced = spec
     _expect(len(entries) <= len(aval[0]), "a spec of so many dimensions")
-    parts = [e if _is_list(e) else [e] for e in entries if e is not None]
+    parts = [e if _is_list(e) else [e] for e in entries if e is not None and e is not True]
     named = [name for part in (*parts, unreduced) for name in part]
     known = all(_is_text(name) and name in sizes for name in named)
     _expect(known and len(set(named)) == len(named), "a spec of its axes")

@@ -295,7 +295,7 @@ def _write_mesh(w, axes):
 
 def _write_spec(w, spec):
     entries, unreduced = spec
-    names = [[] if e is None else e if isinstance(e, list) else [e] for e in entries]
+    names = [[] if e is None or e is True else e if isinstance(e, list) else [e] for e in entries]
     axes = [w.table({0: w.vector([w.text(n) for n in part])}) for part in names]
     return w.table(
         {

@@ -43,10 +43,7 @@ class Layout(NamedTuple):
 
     def divided(self) -> tuple[Any, Any, Any]:
         """Return what the program in bytes says of it, see `engines.xla.lower.Divided`."""
-        inputs, outputs = [
-            [None if spec is None else tuple(map(axes_of, spec)) for spec in specs]
-            for specs in (self.inputs, self.outputs)
-        ]
+        inputs, outputs = [list(map(_division, specs)) for specs in (self.inputs, self.outputs)]
         return self.sizes, inputs, outputs
 
     def over(self, mesh: Any, specs: Any) -> tuple[NamedSharding | None, ...]:
@@ -173,6 +170,15 @@ def layout_of(traced: Any) -> Layout | None:
     )
 
 
+def _division(spec):
+    """Return the division that a program says; None where a dimension is left open.
+
+    That is for calls, which know how the array lies.
+    """
+    is_said = spec is not None and all([e is not PartitionSpec.UNCONSTRAINED for e in spec])
+    return tuple(map(axes_of, spec)) if is_said else None
+
+
 def _renamed(spec, names):
     entries = [
         tuple([names[a] for a in e]) if isinstance(e, tuple) else names.get(e, e) for e in spec
@@ -182,10 +188,15 @@ def _renamed(spec, names):
 
 def _spec_to_json(spec):
     entries = [list(e) if isinstance(e, tuple) else e for e in spec]
+    open_dims = [e is PartitionSpec.UNCONSTRAINED for e in spec]
+    entries = [is_open or e for e, is_open in zip(entries, open_dims, strict=True)]
     return [entries, sorted(spec.unreduced)]
 
 
 def _spec_from_json(data):
     entries, unreduced = data
-    entries = [tuple(e) if isinstance(e, list) else e for e in entries]
+    entries = [
+        PartitionSpec.UNCONSTRAINED if e is True else tuple(e) if isinstance(e, list) else e
+        for e in entries
+    ]
     return PartitionSpec(*entries, unreduced=frozenset(unreduced))

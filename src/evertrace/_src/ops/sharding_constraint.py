@@ -1,6 +1,7 @@
 """The wish that an array be laid out over devices in some way: an identity that carries it."""
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -88,6 +89,11 @@ def _division(sharding, ndim):
     return None if sharding is None else sharding.division(ndim)
 
 
+def _is_of_type(sharding):
+    """Whether it is over a mesh without devices, which stands for one with the same axes."""
+    return _division(sharding, 0) is None and hasattr(sharding, "spec_division")
+
+
 def _abstract(x, *, sharding, unconstrained_dims):
     if sharding is not None and not isinstance(sharding, Sharding):
         raise _kind_error("sharding_constraint", sharding)
@@ -97,6 +103,9 @@ def _abstract(x, *, sharding, unconstrained_dims):
 def _eager(x, *, sharding, unconstrained_dims):
     """Lay an array out: over devices of the CPU, which share its memory, in name."""
     is_whole = not unconstrained_dims
+    own = getattr(x, "_sharding", None)
+    if own is not None and _is_of_type(sharding) and own.axis_sizes() == sharding.axis_sizes():
+        sharding = sharding.update(mesh=own.mesh)
     if _division(sharding, 0) is None or (is_whole and getattr(x, "_sharding", None) == sharding):
         return x
     if unconstrained_dims:
@@ -130,17 +139,19 @@ def _mesh_in(jaxpr):
 
 
 def _divide(divisions, divide_jaxpr, *, sharding, unconstrained_dims):
-    """The sharding says it, but of the dimensions that are left open."""
+    """The sharding says it; the dimensions that it leaves open keep other axes than its own."""
     (before,) = divisions
-    wanted = _division(sharding, len(before) - len(unconstrained_dims))
+    rank = len(before) - len(unconstrained_dims)
+    wanted = _division(sharding, rank)
+    if _is_of_type(sharding) and sharding.axis_sizes() == divide_jaxpr.mesh_sizes:
+        wanted = sharding.spec_division(rank)
     if wanted is None:
         return divisions
     if not unconstrained_dims:
         return [wanted]
-    said = iter(wanted)
-    return [
-        tuple([axes if d in unconstrained_dims else next(said) for d, axes in enumerate(before)])
-    ]
+    said, used = iter(wanted), {a for axes in wanted for a in axes}
+    left = [tuple(itertools.takewhile(lambda a: a not in used, axes)) for axes in before]
+    return [tuple([axes if d in unconstrained_dims else next(said) for d, axes in enumerate(left)])]
 
 
 def _batch(size, args, dims, *, sharding, unconstrained_dims):

@@ -9,9 +9,9 @@ from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 @lowering.define(sharding_constraint_p)
 def _sharding_constraint(b, out, x, *, sharding, unconstrained_dims):
     rank, sizes = len(out.shape), b.module.sizes
-    said = sharding.division(rank - len(unconstrained_dims)) if sizes else None
-    if said is None:
+    if not sizes or not hasattr(sharding, "spec_division"):
         return x
+    said = sharding.spec_division(rank - len(unconstrained_dims))
     if tuple(sharding.axis_sizes().items()) != sizes:
         raise _two_meshes_error(sizes, sharding)
     rest = iter(said)
