@@ -254,8 +254,10 @@ def test_a_target_that_is_not_registered():
 
 
 def test_what_is_no_handler_cannot_be_registered():
-    with pytest.raises(JaxRuntimeError, match=r"(?s)target type.*registering the target 'number'"):
+    with pytest.raises(JaxRuntimeError, match=r"(?s)capsule.*by stage, got 3.*ffi[.]pycapsule"):
         ffi.register_ffi_target("number", 3)
+    with pytest.raises(JaxRuntimeError, match="a handler is a capsule, or a dict of them by stage"):
+        ffi.register_ffi_target("number", {"execute": "libnorm.so"})
 
 
 def test_a_lowering_rule_with_layouts():

@@ -10,7 +10,6 @@ OBJECTS = public_objects()
 NO_EXAMPLE = {
     "CacheWarning": "is given once in a process, which docs/errors.md shows",
     "UnfollowedStateError": "is shown by the class above it, UnexpectedTracerError",
-    "register_ffi_target": "takes a handler that was compiled from C++",
     "reset_cache": "what it forgets can only be seen where a folder was unusable",
 }
 """Names of public objects without an example, each with the reason."""

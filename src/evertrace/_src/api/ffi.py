@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from evertrace._src import errors, tree
+from evertrace._src import doors, errors, tree
 from evertrace._src.api.callback import result_avals
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
@@ -244,8 +244,26 @@ def register_ffi_target(
       **kwargs: for jaxlib's registration.
 
     Raises:
-      errors.JaxRuntimeError: from XLA, e.g. the name is taken.
+      errors.JaxRuntimeError: the handler is no capsule, or the name is taken.
+
+    Example:
+      >>> ev.ffi.register_ffi_target("my_norm", "libnorm.so")
+      Traceback (most recent call last):
+          ...
+      evertrace.errors.JaxRuntimeError: register_ffi_target: a handler is a capsule, or a dict of them by stage, got
+      'libnorm.so'.
+          ...
     """
+    handlers = list(fn.values()) if isinstance(fn, dict) else [fn]
+    if not all(type(handler).__name__ == "PyCapsule" for handler in handlers):
+        # XLA would only find it when devices are opened, wherever that is.
+        raise errors.user_error(
+            errors.JaxRuntimeError,
+            "register_ffi_target: a handler is a capsule, or a dict of them by stage, got "
+            f"{doors.shown(fn)}.",
+            fix="take it from a library: `ffi.pycapsule(ctypes.CDLL(path).my_handler)`.",
+            anchor="callback",
+        )
     try:
         compat.register_target(name, fn, platform, api_version, **kwargs)
     except compat.BackendError as error:
