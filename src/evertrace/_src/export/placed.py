@@ -175,8 +175,9 @@ def _division(spec):
 
     That is for calls, which know how the array lies.
     """
-    is_said = spec is not None and all([e is not PartitionSpec.UNCONSTRAINED for e in spec])
-    return tuple(map(axes_of, spec)) if is_said else None
+    if spec is None or any([e is PartitionSpec.UNCONSTRAINED for e in spec]):
+        return None
+    return tuple(map(axes_of, spec))
 
 
 def _renamed(spec, names):
