@@ -50,6 +50,7 @@ RAISED_AS_THEY_ARE = {
     "_src/engines/cache.py": "an entry that cannot be read, which the cache warns of",
     "_src/experimental/checkify/error.py": "the error is the user's",
     "_src/export/container.py": "the caller words the error",
+    "_src/extension.py": "a name that the extension module does not number is a mistake of ours",
     "_src/jit/graphs.py": "the caller words the error",
     "_src/jit/lifting/hostarray.py": "NumPy's own words, since the array stands for one of NumPy's",
     "_src/jit/lifting/host.py": "Python's own words for a value that pickling does not know",

@@ -250,8 +250,8 @@ def register_ffi_target(
       >>> ev.ffi.register_ffi_target("my_norm", "libnorm.so")
       Traceback (most recent call last):
           ...
-      evertrace.errors.JaxRuntimeError: register_ffi_target: a handler is a capsule, or a dict of them by stage, got
-      'libnorm.so'.
+      evertrace.errors.JaxRuntimeError: register_ffi_target: a handler is a capsule, or a dict of
+      them by stage, got 'libnorm.so'.
           ...
     """
     handlers = list(fn.values()) if isinstance(fn, dict) else [fn]
