@@ -176,6 +176,27 @@ def test_a_number_that_is_asked_for_what_arrays_have():
     assert ev.jit(lambda n: jnp.asarray(n).shape)(1.0) == ()
 
 
+@pytest.mark.parametrize("transform", [ev.jit, ev.grad, ev.vmap])
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        (lambda x: x.unsqueeze(0), "use `jnp.expand_dims(x, axis)`."),
+        (lambda x: x.exp(), "it is a function, `jnp.exp(x)`."),
+        (lambda x: x.relu(), "it is a function, `nn.relu(x)`."),
+        (lambda x: x.summ(), "did you mean `sum` or "),
+        (lambda x: x.qqqq, "see `dir(x)`."),
+    ],
+)
+def test_an_attribute_that_arrays_do_not_have(transform, call, fix):
+    error = raised(transform(call), x)
+    assert of_evertrace(error) == []
+    assert [note[: len(fix) + 7] for note in error.__notes__] == [f"  Fix: {fix}"]
+
+
+def test_an_attribute_that_the_users_object_does_not_have_gets_no_note():
+    assert not hasattr(raised(ev.jit(lambda x: _PLAIN.cpu), x), "__notes__")
+
+
 def test_later_calls_too():
     kind = ev.ShapeDtypeStruct((3,), np.float32)
 

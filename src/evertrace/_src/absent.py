@@ -91,6 +91,40 @@ ELSEWHERE = {
 """Names that people look for at the wrong place."""
 
 
+OF_ARRAYS = {
+    "append": "use `jnp.append(x, values)`, which returns a longer array.",
+    "backward": "use `ev.grad` of the function that computes it.",
+    "contiguous": "leave it out.",
+    "cpu": "use `ev.device_put(x, ev.devices('cpu')[0])`, outside of the function.",
+    "cuda": "use `ev.device_put(x, ev.devices('gpu')[0])`, outside of the function.",
+    "detach": "use `lax.stop_gradient(x)`.",
+    "dim": "use `x.ndim`.",
+    "double": "use `x.astype(jnp.float64)`.",
+    "float": "use `x.astype(jnp.float32)`.",
+    "int": "use `x.astype(jnp.int32)`.",
+    "long": "use `x.astype(jnp.int64)`.",
+    "numel": "use `x.size`.",
+    "numpy": "use `np.asarray(x)` on what the function returns.",
+    "permute": "use `x.transpose(...)`.",
+    "to": "use `x.astype(dtype)`, or `ev.device_put(x, device)` outside of the function.",
+    "unsqueeze": "use `jnp.expand_dims(x, axis)`.",
+}
+"""What methods of other libraries' arrays are here."""
+
+
+def add_repair(error: AttributeError) -> None:
+    """Add to an error about an array what to write instead of the attribute it does not have."""
+    package = importlib.import_module("evertrace")
+    name = error.name
+    if name is None or not isinstance(error.obj, package.Array) or hasattr(error, "__notes__"):
+        return
+    fix = OF_ARRAYS.get(name)
+    for module, prefix in ((package.numpy, "jnp"), (package.nn, "nn")):
+        if fix is None and name in dir(module):
+            fix = f"it is a function, `{prefix}.{name}(x)`."
+    error.add_note(f"  Fix: {fix or errors.suggestion(name, dir(package.Array), 'see `dir(x)`.')}")
+
+
 def told(package: str, name: str) -> tuple[str, str]:
     """Return what is wrong about a name that a package does not have, and the repair."""
     full = f"{package}.{name}"

@@ -16,6 +16,7 @@ from evertrace._src.lazy import LazyModule
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+absent: Any = LazyModule("evertrace._src.absent")
 config: Any = LazyModule("evertrace._src.config")  # whose functions are behind doors, too
 
 
@@ -56,6 +57,8 @@ def shorten(error: Exception) -> None:
             return
         error.__traceback__ = _users(error.__traceback__)
         _forget_handled(error)
+        if type(error) is AttributeError:
+            absent.add_repair(error)
     except Exception:  # an explanation may never make a call fail
         return
 
