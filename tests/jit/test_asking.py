@@ -182,6 +182,10 @@ def test_instructions_are_found_as_dis_and_each_rule_find_them(name):
     for code in _codes(compile(inspect.getsource(module), name, "exec")):
         found = rewriting.instructions_of(code.co_code)
         assert {*rewriting.targets_of(found)} == {*dis.findlabels(code.co_code)}
+        for x in found:
+            caches = [at for at in range(x.offset + 2, x.end, 2) if code.co_code[at] == 0]
+            places = {rewriting.instruction_at(code.co_code, at) for at in (x.offset, *caches)}
+            assert places == {x.offset}
         by_rules = {
             i
             for i in range(len(found))

@@ -27,7 +27,13 @@ import types
 from types import CodeType
 from typing import Any, NamedTuple
 
-from evertrace._src.jit.lifting.rewriting import Constants, Writer, encoded, instructions_of
+from evertrace._src.jit.lifting.rewriting import (
+    Constants,
+    Writer,
+    encoded,
+    instruction_at,
+    instructions_of,
+)
 
 _OP = dis.opmap
 _IS, _CONST = _OP["IS_OP"], _OP["LOAD_CONST"]
@@ -134,9 +140,17 @@ def original(code):
 
 
 def original_offset(code, offset):
-    """Return where an instruction of asking code, or of any other, is in the original."""
+    """Return where an instruction of asking code, or of any other, is in the original.
+
+    Args:
+      code: the code.
+      offset: of the instruction, or of its caches: Python 3.12 says these of an attribute whose
+        `__getattribute__`, or property, is called.
+    """
     last = code.co_consts[-1] if code.co_consts else None
-    return last.moved.get(offset, offset) if type(last) is Asker else offset
+    if type(last) is Asker and offset in last.moved:
+        return last.moved[offset]
+    return instruction_at(code.co_code, offset)
 
 
 def asks_for_lengths(code):

@@ -70,6 +70,13 @@ def instructions_of(raw):
     return found
 
 
+def instruction_at(raw, offset):
+    """Return where the instruction is whose own place, or one of its caches, is at an offset."""
+    while offset > 0 and raw[offset] == _CACHE:
+        offset -= 2
+    return offset
+
+
 def targets_of(instructions):
     """Return the places that jumps go to."""
     return [
