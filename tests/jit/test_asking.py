@@ -147,7 +147,15 @@ def _has_handler_without_line(code):
 
 
 def _left(code):
-    return asking._questions(rewriting.instructions_of(code.co_code), code.co_consts)
+    """Return the questions of code, or of what it was made from, that it asks nobody."""
+    questions = {found.offset for found in _compared(asking.original(code))}
+    places = [asking.original_offset(code, found.offset) for found in _compared(code)]
+    return [at for at in places if at in questions]  # else ``is None``, moved without its constant
+
+
+def _compared(code):
+    found = rewriting.instructions_of(code.co_code)
+    return [found[i] for i in asking._questions(found, code.co_consts)]
 
 
 def _codes(code):

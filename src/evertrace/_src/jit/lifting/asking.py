@@ -465,7 +465,9 @@ def _made(instructions, i):
         return _FORMATTING[x.op](x.arg)
     if instructions[i - 1].op in _CONSTANTS:  # `n % 2` formats nothing
         return None
-    return {_SUBSCRIPT: (2, items), _REMAINDER: (2, texts.percent)}.get((x.op, x.arg))
+    if (x.op, x.arg) == _SUBSCRIPT:
+        return 2, items
+    return (2, texts.percent) if (x.op, x.arg) == _REMAINDER else None
 
 
 def _first(source, *names):
