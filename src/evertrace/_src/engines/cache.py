@@ -185,10 +185,10 @@ def _bound_size(folder: Folder, added: int, bound: int) -> None:
         if known is not None and known + added <= bound:
             _sizes[folder.path] = known + added
             return
-        files = sorted(folder.files(_SUFFIX, ".tmp"))
+        files = list(folder.files(_SUFFIX, ".tmp"))
         total = sum(file.size for file in files)
         if total > bound:
-            for file in files:
+            for file in sorted(files):
                 if total <= bound * _EVICT_TO:
                     break
                 if folder.remove(file.name):
