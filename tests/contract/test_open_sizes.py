@@ -581,6 +581,12 @@ def test_dims_that_are_declared_wrongly_are_named(dims):
         ev.jit(lambda x: x, dims=dims)
 
 
+def test_dims_of_what_is_no_argument_are_refused():
+    with pytest.raises(ValueError, match=r"jit: dims has 'y', but the function has no such argum"):
+        ev.jit(lambda x: x, dims="x: n; y: n")
+    assert ev.jit(lambda **arrays: arrays["y"], dims="y: n")(y=jnp.ones(2)).shape == (2,)
+
+
 def test_sizes_are_declared_in_one_way():
     with pytest.raises(TypeError, match="both abstracted_axes and dims say which sizes change"):
         ev.jit(lambda x: x, dims="x: n", abstracted_axes={0: "n"})

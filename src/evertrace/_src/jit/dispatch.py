@@ -376,5 +376,6 @@ def _make_kind(
         open_axes,
     )
     signature = Signature(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    signature.check_names("dims", [name for name, _ in open_axes.names] if open_axes else ())
     is_quick = not strict and signature.all_traced
     return signature, options, extension.call("Entries") if is_quick else None

@@ -65,6 +65,11 @@ class Signature:
             nums = {positional.index(name) for name in names if name in positional}
         return frozenset(nums), frozenset(names)
 
+    def check_names(self, option, names):
+        """Raise for a name that an option has, and no argument."""
+        if self.parameters is not None:
+            _check_names(option, names, self.parameters)
+
     def flatten(self, args, kwargs):
         """Take a call apart; returns a `FlatCall`."""
         if self.all_traced:
