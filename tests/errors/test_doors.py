@@ -102,8 +102,9 @@ CASES = {
         "get(<IndexRef>).",
     ),
     "an update of one": (
-        lambda: X.at[::0].set(1), ValueError,
-        "set: slice step cannot be zero. It was called as set(<IndexRef>, 1).",
+        lambda: X.at[slice("x")].set(1), TypeError,
+        "set: slice indices must be integers or None or have an __index__ method. It was called as "
+        "set(<IndexRef>, 1).",
     ),
     "a function of Python's library inside": (
         lambda: stats.expon.logpdf(), TypeError,

@@ -268,6 +268,7 @@ class Array(Fields, Members, metaclass=_ArrayType):
             host.flags.writeable = False
         return host.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
+    @doors.door
     def __hash__(self) -> int:
         raise errors.user_error(
             TypeError,

@@ -83,17 +83,18 @@ def slice_bounds(part: slice, size) -> Any:
 
     Raises:
       TypeError: a bound is no integer.
+      ValueError: the step is zero.
     """
     ends = tuple(map(bare, (part.start, part.stop, part.step)))
+    if ends[2] is not None and type(ends[2]) is not Dim and index(ends[2]) == 0:
+        raise errors.user_error(
+            ValueError, "slice step cannot be zero.", fix="use 1, or -1 for the reversed order."
+        )
     if not any(type(n) is Dim for n in (size, *ends)):
         start, stop, step = part.indices(size)
         return start, step, len(range(start, stop, step))
     start, stop, step = [None if n is None else size_of(n) for n in ends]
     step = 1 if step is None else index(step)
-    if step == 0:
-        raise errors.user_error(
-            ValueError, "slice step cannot be zero.", fix="use 1, or -1 for the reversed order."
-        )
     low, high = (0, size) if step > 0 else (-1, size - 1)
 
     def place(n, otherwise):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from evertrace._src import dims, errors, tree
+from evertrace._src import dims, errors, tracebacks, tree
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.aval import ShapedArray, ShapeDtypeStruct
 from evertrace._src.core.formats import Format, row_major
@@ -298,6 +298,7 @@ class Compiled(Stage):
             self._place = program.device or runtime.default_device()
             runner.executable(self._place)
 
+    @tracebacks.shortened
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run; static arguments are left out.
 

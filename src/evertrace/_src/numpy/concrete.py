@@ -244,4 +244,12 @@ def format_array(x, spec):
             f"format with {spec!r}",
             "print it with `debug.print`, or return it and format it then.",
         )
-    return format(value[()], spec) if value.ndim == 0 else format(value, spec)
+    if value.ndim == 0:
+        return format(value[()], spec)
+    raise errors.user_error(
+        TypeError,
+        f"format: {spec!r} is for a number, not for an array of shape {value.shape}.",
+        fix=f'format its elements, `[f"{{v:{spec}}}" for v in x.ravel().tolist()]`, or print it '
+        "within `jnp.printoptions(...)`.",
+        anchor="python-scalar",
+    )
