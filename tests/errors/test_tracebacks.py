@@ -106,6 +106,7 @@ CASES = {
     "name": (lambda: jnp.summ, ()),
     "name of a module in a module": (lambda: jnp.linalg.invv, ()),
     "jit of too few arguments": (ev.jit(lambda a, b: a), (x,)),
+    "ufunc of two": (jnp.logaddexp, (1.0, "a")),
     "hash": (lambda: hash(x), ()),
     "format": (lambda: f"{x:.2f}", ()),
     "step of a slice": (lambda: x[::0], ()),

@@ -19,6 +19,7 @@ from evertrace._src import dtypes, errors
 from evertrace._src.api.tracing import eval_shape
 from evertrace._src.core.aval import ShapeDtypeStruct
 from evertrace._src.core.tracer import concrete_value
+from evertrace._src.doors import door
 from evertrace._src.lax.loops import scan
 from evertrace._src.numpy import elementary, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand
@@ -336,6 +337,7 @@ def _remade(made_of, methods):
 def with_options(name, function):
     """Return a function that refuses NumPy's `out` and `where`, as those of `ufunc.py` do."""
 
+    @door
     @functools.wraps(function)
     def call(*args, out=None, where=None):
         if out is not None or where is not None:
