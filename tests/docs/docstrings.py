@@ -47,7 +47,12 @@ def has_example(value: Any) -> bool:
 
 
 def run_docstring(name: str, value: Any) -> None:
-    """Run the example of a docstring.
+    """Run the example in the docstring of an object; see `run_text`."""
+    run_text(name, inspect.getdoc(value) or "")
+
+
+def run_text(name: str, text: str) -> None:
+    """Run the example in a docstring.
 
     Raises:
       AssertionError: something printed differs; the message is doctest's report of all of it.
@@ -60,9 +65,7 @@ def run_docstring(name: str, value: Any) -> None:
         "np": np,
         "__name__": "__main__",
     }
-    test = doctest.DocTestParser().get_doctest(
-        inspect.getdoc(value) or "", namespace, name, None, None
-    )
+    test = doctest.DocTestParser().get_doctest(text, namespace, name, None, None)
     report: list[str] = []
     runner = doctest.DocTestRunner(NumberChecker(), verbose=False, optionflags=FLAGS)
     runner.run(test, out=report.append)
