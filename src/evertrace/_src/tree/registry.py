@@ -204,13 +204,13 @@ def _checked_flatten(nodetype: type, flatten: Callable[[Any], Any]) -> Callable[
     """Wrap a user's flatten function so that its result is checked and its children a tuple."""
 
     def checked(node: Any) -> tuple[Children, Any]:
-        result = flatten(node)
-        if type(result) is tuple and len(result) == 2 and type(result[0]) is tuple:
-            return result
-        if not _is_pair(result) or not isinstance(result[0], Iterable):
-            raise _bad_result(nodetype, "a pair (children, aux_data)", result)
-        children: Iterable[Any] = result[0]
-        return tuple(children), result[1]
+        result: Any = flatten(node)
+        children: Any = result[0] if _is_pair(result) else None
+        if type(children) is not tuple:
+            if not isinstance(children, Iterable):
+                raise _bad_result(nodetype, "a pair (children, aux_data)", result)
+            children = tuple(cast("Iterable[Any]", children))
+        return cast("Children", children), result[1]
 
     return checked
 
