@@ -13,7 +13,8 @@ asking, rewriting   code that asks the trace what Python would decide, and how i
 host, hostprogram   Python numbers: host scalars, and the prologue that computes them
 hostnumpy, hosttext   NumPy scalars and texts that are made of them
 hostarray, numpykind   NumPy arrays, and what NumPy makes of them
-impure, impure_calls   clocks, draws, files, prints: done again, or refused
+impure, impure_calls, impure_guards   clocks, draws, files, prints, settings: done again,
+                    guarded, or refused
 entered, state      things whose contents a trace takes over: snapshots, comparison, rewinding
 callbacks, pending  what a program calls back, and what of the call's changes that sees
 raised, exceptions  exceptions that leave a trace, and what they carry

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 from evertrace._src import config
 from evertrace._src.jit.lifting import classified
 from evertrace._src.jit.lifting import impure_calls as calls
+from evertrace._src.jit.lifting import impure_guards as guarded
 from evertrace._src.jit.lifting.code import is_library_code, is_library_function
 from evertrace._src.support import insist
 
@@ -191,13 +192,13 @@ def _rows():
     return (
         Row("time", "", "time.", clocks, calls.clock),
         Row("time", "", "time.", " ".join(f"{n}_ns" for n in clocks.split()), calls.clock),
-        Row("time", "", "time.", "localtime gmtime ctime asctime", calls.clock_unless_given(0)),
-        Row("time", "", "time.", "strftime", calls.clock_unless_given(1)),
+        Row("time", "", "time.", "localtime gmtime ctime asctime", guarded.clock_unless_given(0)),
+        Row("time", "", "time.", "strftime", guarded.clock_unless_given(1)),
         Row("time", "", "time.", "sleep", calls.effect),
         Row("datetime", "datetime", "datetime.", "now utcnow today", calls.clock),
         Row("datetime", "date", "date.", "today", calls.clock),
-        Row("datetime", "datetime", "datetime.", "fromtimestamp", calls.given(calls.timezone)),
-        Row("datetime", "date", "date.", "fromtimestamp", calls.given(calls.timezone)),
+        Row("datetime", "datetime", "datetime.", "fromtimestamp", guarded.given(guarded.timezone)),
+        Row("datetime", "date", "date.", "fromtimestamp", guarded.given(guarded.timezone)),
         *_rows_of_draws("random", calls.PYTHON),
         Row("random", "", "random.", "_urandom", entropy),
         Row("random", "Random", "random.Random.", "seed", calls.refused_unseeded),
@@ -209,7 +210,7 @@ def _rows():
         Row("uuid", "", "uuid.", "getnode uuid1 uuid4 uuid6 uuid7 uuid8", entropy),
         Row("builtins", "", "", "open input", file),
         Row("io", "", "io.", "open open_code", file),
-        Row("os", "", "os.", _ASKED_OS, calls.asked),
+        Row("os", "", "os.", _ASKED_OS, guarded.asked),
         Row("os", "", "os.", os_calls, file),
         Row("_io", "TextIOWrapper", "file.", "write flush", calls.write_again),
         Row("_io", "TextIOWrapper", "file.", "read readline seek tell truncate", stream),
@@ -219,9 +220,9 @@ def _rows():
         Row("_io", "BufferedWriter", "file.", "write", file),
         Row("_io", "FileIO", "file.", "read readall readinto write", file),
         # Python 3.13 remembers `__getitem__` for `environ[key]` of a class that was changed often.
-        Row("os", "environ", "os.environ.", "encodekey", calls.environ_key),
-        Row("os", "environb", "os.environb.", "encodekey", calls.environ_key),
-        Row("os", "_Environ", "os.environ.", "__iter__ __len__ copy", calls.environ),
+        Row("os", "environ", "os.environ.", "encodekey", guarded.environ_key),
+        Row("os", "environb", "os.environb.", "encodekey", guarded.environ_key),
+        Row("os", "_Environ", "os.environ.", "__iter__ __len__ copy", guarded.environ),
         Row("os", "_Environ", "os.environ.", "__setitem__ __delitem__", environ),
         Row("os", "", "os.", "putenv unsetenv", environ),
         Row("subprocess", "Popen", "subprocess.Popen.", "__init__ communicate poll wait", system),
@@ -238,14 +239,14 @@ def _rows():
         Row("builtins", "", "", "print", calls.print_again),
         Row("pprint", "", "pprint.", "pprint pp", calls.effect),
         Row("logging", "Logger", "logging.Logger.", "_log", calls.log_again),
-        Row("logging", "Logger", "logging.Logger.", _ASKED_LOGGER, calls.demanded),
+        Row("logging", "Logger", "logging.Logger.", _ASKED_LOGGER, guarded.demanded),
         Row("logging", "Logger", "logging.Logger.", "setLevel addHandler removeHandler", system),
         Row("logging", "", "logging.", "disable", system),
-        Row("logging", "", "logging.", "getLogger", calls.logger),
+        Row("logging", "", "logging.", "getLogger", guarded.logger),
         Row("warnings", "", "warnings.", "warn", calls.warn_again),
         Row("warnings", "", "warnings.", "filterwarnings simplefilter", calls.filters_set),
         Row("warnings", "", "warnings.", "resetwarnings", calls.filters_set),
-        Row("operator", "", "operator.", "is_ is_not", calls.identity),
+        Row("operator", "", "operator.", "is_ is_not", guarded.identity),
         Row("json", "", "json.", "dump dumps", calls.encode_numbers),
         Row("json", "JSONEncoder", "JSONEncoder.", "encode iterencode", calls.encode_numbers_by),
         *_rows_of_settings(),
@@ -258,25 +259,25 @@ def _rows_of_registries():
     for module, names in _REGISTRIES.items():
         home, _, owner = module.partition(": ")
         yield Row(home, owner, f"{home}.{owner}." if owner else f"{home}.", names, _SYSTEM)
-    yield Row("logging", "", "logging.", "getLevelName", calls.asked)
+    yield Row("logging", "", "logging.", "getLevelName", guarded.asked)
     guesses = "guess_all_extensions guess_extension guess_type"
-    yield Row("mimetypes", "", "mimetypes.", guesses, calls.asked)
+    yield Row("mimetypes", "", "mimetypes.", guesses, guarded.asked)
 
 
 def _rows_of_settings():
     """Return the rows of functions that read or change settings of the process."""
-    system, asked = calls.refused(calls.FIX_SYSTEM), calls.asked
-    yield Row("gc", "", "gc.", "isenabled", calls.collector)
-    yield Row("threading", "", "threading.", "current_thread", calls.given(calls.this_thread))
+    system, asked = calls.refused(calls.FIX_SYSTEM), guarded.asked
+    yield Row("gc", "", "gc.", "isenabled", guarded.collector)
+    yield Row("threading", "", "threading.", "current_thread", guarded.given(guarded.this_thread))
     yield Row("threading", "", "threading.", "active_count", asked)
     yield Row("threading", "", "threading.", "enumerate settrace setprofile stack_size", system)
-    yield Row("locale", "", "locale.", _LOCALE, calls.given(calls.locale_name))
-    yield Row("numpy", "", "numpy.", "geterr", calls.given(calls.numpy_errors))
-    yield Row("numpy", "", "numpy.", "get_printoptions", calls.given(calls.numpy_printing))
+    yield Row("locale", "", "locale.", _LOCALE, guarded.given(guarded.locale_name))
+    yield Row("numpy", "", "numpy.", "geterr", guarded.given(guarded.numpy_errors))
+    yield Row("numpy", "", "numpy.", "get_printoptions", guarded.given(guarded.numpy_printing))
     yield Row("numpy", "", "numpy.", "getbufsize", asked)
     yield Row("numpy", "", "numpy.", "seterr seterrcall setbufsize set_printoptions", system)
     yield Row("evertrace._src.config", "Options", "evertrace.config.", _OPTIONS_SET, system)
-    yield Row("evertrace._src.config", "Options", "evertrace.config.", _READ, calls.option)
+    yield Row("evertrace._src.config", "Options", "evertrace.config.", _READ, guarded.option)
     yield Row("evertrace.monitoring", "", "evertrace.monitoring.", _EVENTS, calls.effect)
     listeners = _functions_but(_words(_EVENTS))
     yield Row("evertrace.monitoring", "", "evertrace.monitoring.", listeners, system)
@@ -286,9 +287,9 @@ def _rows_of_settings():
     yield Row("traceback", "", "traceback.", "extract_stack format_stack print_stack", system)
     yield Row("tracemalloc", "", "tracemalloc.", "take_snapshot", system)
     handlers = {"asked": asked, "refused": system}
-    settings = {"time": calls.timezone, "_locale": calls.locale_name}
+    settings = {"time": guarded.timezone, "_locale": guarded.locale_name}
     for home, module in classified.watched_modules():
-        handlers["given"] = calls.given(settings.get(home, calls.decimal_context))
+        handlers["given"] = guarded.given(settings.get(home, guarded.decimal_context))
         for kind, handler in handlers.items():
             names = functools.partial(classified.names_of, home, kind)
             yield Row(module, "", f"{module}.", names, handler)
@@ -467,10 +468,10 @@ class Patches:
         """Refuse that settings, which the function has looked at, are others than before."""
         if config.overrides() is not self.overrides:
             config.set_overrides(self.overrides)
-            calls.complain_of_setting(calls.config_of_this_thread)
+            guarded.complain_of_setting(guarded.config_of_this_thread)
         for setting, before in self.settings.items():
             if self.before(setting) != before:
-                calls.complain_of_setting(setting)
+                guarded.complain_of_setting(setting)
 
     def place(self, places):
         """Put intercepts in place, until this ends."""
@@ -588,7 +589,7 @@ def stand_in_of(value):
 def depend_on_settings_of(cls):
     """Have later calls find what a class's results depend on as it is."""
     if _active is not None and cls.__module__ == "decimal":
-        _active.depend_on(calls.decimal_context)
+        _active.depend_on(guarded.decimal_context)
 
 
 def depend_on_loggers(names, has_loggers):
@@ -603,7 +604,7 @@ def depend_on_loggers(names, has_loggers):
     else:
         shows = "loggerDict" in names or (has_loggers and not _SHOWING.isdisjoint(names))
     if _active is not None and shows and "logging" in sys.modules:
-        _active.depend_on(calls.loggers)
+        _active.depend_on(guarded.loggers)
 
 
 _SHOWING = frozenset({"parent", "getChildren"})
