@@ -3,8 +3,11 @@
 import pathlib
 import shutil
 
-from evertrace._src.jit.lifting.host import Host, Prologue
+from evertrace._src.jit.lifting.host import (
+    Host,
+)
 from evertrace._src.jit.lifting.impure import Patches
+from evertrace._src.jit.lifting.prologue import Prologue
 
 
 class FakeRecorder:

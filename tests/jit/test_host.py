@@ -15,9 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evertrace._src.core.tracer import Tracer
-from evertrace._src.jit.lifting.host import Host, Prologue
+from evertrace._src.jit.lifting.host import (
+    Host,
+)
 from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
 from evertrace._src.jit.lifting.hostprogram import RAISES, Redrawn, bits
+from evertrace._src.jit.lifting.prologue import Prologue
 from evertrace._src.jit.lifting.standins import type_stand_in
 from evertrace.errors import ImpurityError
 

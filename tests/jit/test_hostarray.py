@@ -11,7 +11,7 @@ import evertrace as ev
 import evertrace.numpy as enp
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.tracer import Tracer
-from evertrace._src.jit.lifting.host import Prologue
+from evertrace._src.jit.lifting.prologue import Prologue
 from evertrace._src.jit.lifting.standins import type_stand_in
 from evertrace.errors import (
     NonConcreteBooleanIndexError,

@@ -5,8 +5,8 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as enp
-from evertrace._src.jit.lifting.host import Prologue
 from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.prologue import Prologue
 from evertrace._src.jit.lifting.standins import type_stand_in
 from evertrace.errors import (
     TracerArrayConversionError,

@@ -10,7 +10,7 @@ functions, reached, code   functions, which are entered when they are called
 classes, namespaces, spaces   classes, globals, modules: what code mentions of them by name
 protocols           what these ask of each other
 asking, rewriting   code that asks the trace what Python would decide, and how it is written
-host, hostprogram   Python numbers: host scalars, and the prologue that computes them
+host, prologue, hostprogram   Python numbers: host scalars, and what computes them anew
 hostnumpy, hosttext   NumPy scalars and texts that are made of them
 hostarray, numpykind   NumPy arrays, and what NumPy makes of them
 impure, impure_calls, impure_guards   clocks, draws, files, prints, settings: done again,

@@ -32,11 +32,17 @@ from evertrace._src.jit.lifting.entered import (
 )
 from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
-from evertrace._src.jit.lifting.host import Host, HostValue, Late, is_computed, is_host
+from evertrace._src.jit.lifting.host import (
+    Host,
+    HostValue,
+    is_computed,
+    is_host,
+)
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.impure import real_of
 from evertrace._src.jit.lifting.latetext import LateText, checked
 from evertrace._src.jit.lifting.parts import MADE, is_structure, make_iterator
+from evertrace._src.jit.lifting.prologue import Late
 from evertrace._src.jit.lifting.recipes import (
     Constant,
     Definition,

@@ -18,7 +18,6 @@ import numpy as np
 from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.host import (
     ABSENT,
-    STAND_INS,
     Host,
     as_operand,
     is_computed,
@@ -28,6 +27,7 @@ from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.hostprogram import contents_of
 from evertrace._src.jit.lifting.numpykind import is_entered, items_in
+from evertrace._src.jit.lifting.prologue import STAND_INS
 from evertrace._src.tracebacks import in_place_of_python
 
 _SCALARS = (

@@ -2,7 +2,7 @@
 
 A `HostProgram` is a list of steps over *slots*: operations between numbers fill them, demands
 compare, and late calls (the clock, random numbers) are redone once a call has matched. It is made
-by `host.Prologue`, and is on the path of every call, so its steps are kept in two forms: as
+by `prologue.Prologue`, and is on the path of every call, so its steps are kept in two forms: as
 data to read, and as instructions that one loop without a decision too many can run.
 """
 

@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 
 from evertrace._src.jit.lifting import asking, host
 from evertrace._src.jit.lifting.host import (
-    STAND_INS,
-    TOTAL_OF_TEXTS,
     Host,
     HostValue,
     demand,
@@ -30,6 +28,7 @@ from evertrace._src.jit.lifting.host import (
 )
 from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.latetext import LateText, is_late
+from evertrace._src.jit.lifting.prologue import STAND_INS, TOTAL_OF_TEXTS
 from evertrace._src.lazy import LazyModule
 from evertrace._src.tracebacks import in_place_of_python
 

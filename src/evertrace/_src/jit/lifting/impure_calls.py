@@ -28,11 +28,10 @@ from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.host import (
     SCALARS,
     Host,
-    Late,
     is_host,
-    late_error,
 )
 from evertrace._src.jit.lifting.numpykind import is_host_array, replaced
+from evertrace._src.jit.lifting.prologue import Late, late_error
 from evertrace._src.lazy import LazyModule
 
 traceback: Any = LazyModule("traceback")

@@ -9,8 +9,11 @@ from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.jit.lifting.guards import Node
-from evertrace._src.jit.lifting.host import Host, Prologue
+from evertrace._src.jit.lifting.host import (
+    Host,
+)
 from evertrace._src.jit.lifting.hostprogram import value_of
+from evertrace._src.jit.lifting.prologue import Prologue
 
 
 class Picked(NamedTuple):

@@ -29,11 +29,11 @@ from evertrace._src.jit.lifting.code import (
 )
 from evertrace._src.jit.lifting.effects import Effects
 from evertrace._src.jit.lifting.graph import Graph
-from evertrace._src.jit.lifting.host import late_error
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.inputs import Inputs
 from evertrace._src.jit.lifting.parts import is_changed, own_dict
+from evertrace._src.jit.lifting.prologue import late_error
 from evertrace._src.jit.lifting.questions import Questions
 from evertrace._src.jit.lifting.recipes import number_as_array
 from evertrace._src.jit.lifting.values import ABSENT
