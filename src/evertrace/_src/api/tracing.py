@@ -267,10 +267,8 @@ def make_jaxpr(
         with set_trace(outside), _kept(fun, args, kwargs):
             avals = signature.avals(call, where)
             captured = capture(opening, signature, call, avals, where, keeps_scalars=True)
-        closed, structs = (
-            ClosedJaxpr(captured.jaxpr, captured.consts),
-            _structs(captured, call.leaves),
-        )
+        closed = ClosedJaxpr(captured.jaxpr, captured.consts)
+        structs = _structs(captured, call.leaves)  # raises where shardings disagree
         return (closed, structs) if return_shape else closed
 
     return make_jaxpr_fun
