@@ -592,3 +592,57 @@ def test_what_a_loop_or_branch_gives_is_no_operand(run):
     for f in (run, ev.jit(run)):
         assert f(s.n, s.w) is not s.w
         assert f(jnp.array(s.n), s.w) is not s.w
+
+
+SCALARS = [np.float32, np.float64, np.float16, np.int64, np.uint8, np.complex64, np.bool_]
+
+
+@pytest.mark.parametrize("kind", SCALARS)
+def test_scalar_of_numpy_is_told_from_its_equals(kind):
+    @case(at_most=2)
+    def program(jit):
+        def f(x, given):
+            s.same = s.v is given, given is s.v, s.v is not given, s.v is s.v
+            return x if s.v is given else x * 2
+
+        s, f = Record(v=kind(1), same=None), jit(f)
+        yield f(X, s.v), s
+        yield f(X, kind(1)), s
+        other = kind(1)
+        s.v = other
+        yield f(X, other), s
+
+    program()
+
+
+@case(at_most=2)
+def test_scalar_of_numpy_that_is_bound_globally_is_told_from_its_equals(jit):
+    mod = module("MISSING = np.float32(-1)\ndef f(x, v): return x if v is MISSING else x + v")
+    f = jit(mod.f)
+    yield f(X, mod.MISSING), f(X, np.float32(-1)), f(X, mod.MISSING)
+    mod.MISSING = np.float32(-1)
+    yield f(X, mod.MISSING)
+
+
+@case(traces=1)
+def test_scalars_of_numpy_that_are_computed_are_new_ones(jit):
+    def f(x, v):
+        w = v + 1
+        s.same = w is w, w is v, (v + 1) is (v + 1), (v > 0) is (v > -1), (v > 0) is np.True_
+        return x
+
+    s = Record(same=None)
+    yield jit(f)(X, np.float32(2)), s
+
+
+@case(traces=3)
+def test_truth_of_numpy_is_one_of_two_objects(jit):
+    f = jit(lambda x, mask: x * 2 if mask is np.ma.nomask else x)
+    yield f(X, np.False_), f(X, np.True_), f(X, np.ma.nomask), f(X, None), f(X, np.False_)
+
+
+@case(at_most=3)
+def test_id_of_a_scalar_of_numpy_is_a_demand(jit):
+    f = jit(lambda x, v, w: x if id(v) == id(w) else -x)
+    v = np.float32(2)
+    yield f(X, v, v), f(X, v, np.float32(2)), f(X, v, v)

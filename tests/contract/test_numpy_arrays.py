@@ -1,5 +1,6 @@
 """NumPy arrays: read anew at each call, written in place, or refused with the reason."""
 
+import hashlib
 import operator
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from tests.contract.compare import Record, X, case
+from tests.support.runtime import lends_buffers
 
 pytestmark = pytest.mark.engine
 
@@ -321,3 +323,33 @@ def test_what_numpy_casts_where_it_writes(write, written):
                 with pytest.raises(type(told)):
                     step(made, value)
             np.testing.assert_array_equal(made, plain)
+
+
+BYTES = {
+    "a hash": lambda a: hashlib.md5(a, usedforsecurity=False).hexdigest(),
+    "a view of the bytes": lambda a: memoryview(a).nbytes,
+    "of a scalar": lambda a: bytes(a[0]),
+    "bytes that are joined": lambda a: b"".join([a, a]),
+}
+
+
+@lends_buffers
+@pytest.mark.parametrize("what", BYTES)
+def test_bytes_of_an_array_are_guarded_by_the_contents(what):
+    @case(at_most=3)
+    def program(jit):
+        f = jit(lambda x, a: (x, BYTES[what](a)))
+        for a in (np.arange(3.0), np.arange(3.0), np.ones(3), np.arange(3)):
+            yield f(X, a)
+
+    program()
+
+
+@lends_buffers
+def test_bytes_of_an_array_that_was_written_to_are_refused():
+    def f(x, a):
+        a[0] = 7
+        return x, hashlib.md5(a, usedforsecurity=False).hexdigest()
+
+    with pytest.raises(TypeError, match=r"a NumPy array f64\[3\] was written to while"):
+        ev.jit(f)(X, np.zeros(3))

@@ -1,7 +1,10 @@
 """Questions to traced values that a function catches: plain Python would have had an answer."""
 
 import contextlib
+import hashlib
+import io
 import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace.errors import ConcretizationTypeError, NonConcreteBooleanIndexError
 from tests.contract.compare import X, case
+from tests.support.runtime import lends_buffers
 
 pytestmark = pytest.mark.engine
 
@@ -82,6 +86,16 @@ def by_another_error(ask, x):
         raise LookupError("no answer") from error
 
 
+LENT = {
+    "memoryview": lambda x: memoryview(x)[0],
+    "a hash": lambda x: hashlib.md5(x, usedforsecurity=False).digest()[0],
+    "a checksum": zlib.crc32,
+    "NumPy's view of bytes": lambda x: np.frombuffer(x, "f4")[0],
+    "bytes that are joined": lambda x: len(b"".join([x])),
+    "a file in memory": lambda x: len(io.BytesIO(x).getvalue()),
+    "bytes": lambda x: bytes(x)[0],
+}
+
 HANDLERS = [by_except, by_any_except, by_base_class, by_a_with, by_a_return, by_another_error]
 
 
@@ -94,6 +108,28 @@ def test_question_to_a_tracer_that_the_function_catches_is_refused(what, how):
         ev.jit(lambda x: how(ask, x))(X)
     assert "Fix: " in str(caught.value)
     assert "at " in str(caught.value)
+
+
+@lends_buffers
+@pytest.mark.parametrize("how", HANDLERS)
+@pytest.mark.parametrize("what", LENT)
+def test_bytes_of_a_tracer_whose_lack_the_function_catches_are_refused(what, how):
+    how(LENT[what], X)
+    message = r"__buffer__ \(an array handed to what reads its bytes\): a traced array f32\[3\] has"
+    with pytest.raises(ev.errors.TracerArrayConversionError, match=message) as caught:
+        ev.jit(lambda x: how(LENT[what], x))(X)
+    assert "Fix: do it outside, with what the call returns, or in a `pure_callback`" in str(
+        caught.value
+    )
+
+
+@lends_buffers
+def test_bytes_of_what_a_transformation_knows_are_lent():
+    @case()
+    def program(_):
+        yield ev.grad(lambda x: memoryview(x).tolist() and x.sum())(X)
+
+    program()
 
 
 def test_handler_that_names_a_class_of_ours_is_run():

@@ -104,6 +104,59 @@ def test_local_setting_is_the_function_s_own(jit):
     yield f(X)
 
 
+def _flags():
+    return sorted(kind.__name__ for kind, on in decimal.getcontext().flags.items() if on)
+
+
+@case(traces=2)
+def test_flags_of_decimal_arithmetic_are_set_at_each_call(jit):
+    f = jit(lambda x, d: (x, str(1 / d)))
+    with decimal.localcontext() as context:
+        for d in (3, 8, 3, 3, 8):
+            context.clear_flags()
+            yield f(X, decimal.Decimal(d)), _flags()
+
+
+@case(at_most=3)
+def test_flags_of_decimal_arithmetic_are_found_as_they_are(jit):
+    def f(x):
+        inexact = decimal.getcontext().flags[decimal.Inexact]
+        return x * 2 if inexact else x
+
+    with decimal.localcontext() as context:
+        f = jit(f)
+        for flags in ([], [decimal.Inexact], [], [decimal.Clamped]):
+            context.clear_flags()
+            context.flags.update(dict.fromkeys(flags, True))
+            yield f(X), _flags()
+
+
+@case(at_most=3)
+def test_flags_of_decimal_arithmetic_are_cleared_at_each_call(jit):
+    def f(x):
+        third = 1 / decimal.Decimal(3)
+        decimal.getcontext().clear_flags()
+        return x, decimal.Decimal("1e-30") + third
+
+    with decimal.localcontext() as context:
+        f = jit(f)
+        for _ in range(3):
+            context.flags[decimal.Subnormal] = True
+            yield f(X), _flags()
+
+
+def test_flags_of_decimal_arithmetic_are_left_by_a_call_that_fails():
+    @ev.jit
+    def f(x):
+        raise KeyError(1 / decimal.Decimal(3))
+
+    with decimal.localcontext() as context:
+        context.flags[decimal.Clamped] = True
+        with pytest.raises(KeyError):
+            f(X)
+        assert _flags() == ["Clamped", "Inexact", "Rounded"]
+
+
 @refused(ImpurityError, "decimal context: the function changes it for the code that follows")
 def test_setting_is_changed(jit):
     def f(x):

@@ -4,7 +4,6 @@ import copy
 import io
 import pickle
 import re
-import sys
 import zipfile
 
 import numpy as np
@@ -13,8 +12,8 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import errors, random
-from evertrace._src import extension
 from evertrace._src.dtypes import kinds
+from tests.support.runtime import lends_buffers
 
 
 @pytest.mark.parametrize(
@@ -86,12 +85,6 @@ def test_dlpack_there_and_back():
     np.testing.assert_array_equal(there, x)
     np.testing.assert_array_equal(jnp.from_dlpack(np.array(x)), x)
     assert x.__dlpack_device__()[0] == 1
-
-
-lends_buffers = pytest.mark.skipif(
-    sys.version_info < (3, 12) and not extension.is_built(),
-    reason="classes in Python lend buffers from Python 3.12 on",
-)
 
 
 @lends_buffers

@@ -1,6 +1,9 @@
 """What tests below the public interface need: engines, arrays from ndarrays and back."""
 
+import sys
+
 import numpy as np
+import pytest
 
 from evertrace._src import config, extension
 from evertrace._src.arrays.array import from_host
@@ -11,6 +14,11 @@ from evertrace._src.transforms.staging import close_jaxpr, stage
 
 ENGINES = ("native", "fused", "xla") if extension.is_built() else ("xla",)
 """Those that are there and take whole programs."""
+
+lends_buffers = pytest.mark.skipif(
+    sys.version_info < (3, 12) and not extension.is_built(),
+    reason="classes in Python lend buffers from Python 3.12 on",
+)
 
 if engine.resolver is None:
     engine.resolver = lambda: backend

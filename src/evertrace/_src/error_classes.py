@@ -152,6 +152,7 @@ class TracerArrayConversionError(JAXTypeError):
     """
 
     _in_plain = False
+    _lent = 0  # id of the tracer that was asked for a buffer
 
 
 @public

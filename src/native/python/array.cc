@@ -374,6 +374,16 @@ PyObject* set_array_class(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// lend_buffers(cls): what is of a class, or of one made over it from now on, lends its `__buffer__`.
+PyObject* lend_buffers(PyObject*, PyObject* cls) {
+  if (!PyType_Check(cls) || !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(cls), Py_TPFLAGS_HEAPTYPE)) {
+    PyErr_SetString(PyExc_TypeError, "lend_buffers: not a class that Python code has made");
+    return nullptr;
+  }
+  reinterpret_cast<PyHeapTypeObject*>(cls)->as_buffer.bf_getbuffer = guarded<lend_buffer>();
+  Py_RETURN_NONE;
+}
+
 PyObject* py_new_array(PyObject*, PyObject* aval) {
   void* data;
   return new_array(aval, &data);
@@ -404,6 +414,7 @@ PyObject* py_kept_bytes(PyObject*, PyObject*) {
 
 PyMethodDef methods[] = {
     {"set_array_class", as_method<set_array_class>(), METH_VARARGS, "Say which class arrays made in C are of."},
+    {"lend_buffers", as_method<lend_buffers>(), METH_O, "Let objects of a class lend their __buffer__."},
     {"empty_array", as_method<py_new_array>(), METH_O, "Return an array of an aval with any contents."},
     {"waiting", as_method<waiting>(), METH_O, "Return the arrays of a list that may still be computed."},
     {"kept_bytes", as_method<py_kept_bytes>(), METH_NOARGS, "How much memory of arrays is kept for the next."},

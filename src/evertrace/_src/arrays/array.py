@@ -241,11 +241,6 @@ class Array(Fields, Members, metaclass=_ArrayType):
     def __str__(self) -> str:
         return repr(self) if isinstance(self.aval.dtype, dtypes.ExtendedDType) else str(self.host())
 
-    def __buffer__(self, flags: int) -> memoryview:
-        """Lend the contents, read-only, to what takes buffers (before Python 3.12 by C++)."""
-        refuse_keys(self, "__buffer__ (an array handed to what takes buffers)")
-        return memoryview(self.host()).toreadonly()
-
     def __dlpack_device__(self) -> tuple[Any, int]:
         """Return where the contents are, in DLPack's terms: (kind, number)."""
         return self.host().__dlpack_device__()

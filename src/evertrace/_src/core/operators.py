@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from evertrace._src import support
+from evertrace._src import extension, support
 from evertrace._src.lazy import load
 
 modules: tuple[str, ...] = ()
@@ -85,6 +85,7 @@ class Operators:
     __xor__: Method
     __array__: Method
     __array_namespace__: Method
+    __buffer__: Callable[..., memoryview]
     __contains__: Callable[..., bool]
     all: Method
     any: Method
@@ -203,3 +204,4 @@ _deferred: dict[str, Any] = {
 }
 for _name, _method in _deferred.items():
     setattr(Operators, _name, _method)
+extension.call("lend_buffers", Operators)  # from 3.12 on Python does it itself

@@ -22,10 +22,12 @@ from evertrace._src.jit.lifting import hostsizes
 from evertrace._src.jit.lifting.cook import Cook, is_under
 from evertrace._src.jit.lifting.hooks import PastTheHook
 from evertrace._src.jit.lifting.impure import Patches, stand_in_of
+from evertrace._src.jit.lifting.impure_guards import Signals
 from evertrace._src.jit.lifting.latetext import worded
 from evertrace._src.jit.lifting.lift import Lifter
 from evertrace._src.jit.lifting.raised import Leaving
 from evertrace._src.jit.lifting.recorder import Recorder, activate
+from evertrace._src.jit.lifting.spaces import nowhere
 from evertrace._src.jit.lifting.writes import changes
 from evertrace._src.jit.variant import Recorded
 from evertrace._src.source import source_of
@@ -48,6 +50,7 @@ class _Running:
 
     def __init__(self, recorder, lifter):
         self.recorder, self.lifter, self.patches = recorder, lifter, Patches(recorder)
+        lifter.spaces.add(self.patches.signals.show, Signals.NAMES, nowhere())
 
     def __enter__(self):
         self.src, state.src = state.src, None
@@ -192,8 +195,8 @@ def _record(call, name, leave, recorder, lifter, leaving, waiting):
             result = result if leave is None else leave(result)
         with activate(None), _nested(f"{recorder.name}: the result, or what is left behind,"):
             recorder.effects.members.settle()
-            cook = Cook(recorder)
-            cook.donated = call.donated_roots
+            running.patches.signals.settle()
+            cook = Cook(recorder, call.donated_roots)
             # State first: a new list that is both stored and returned keeps Python's numbers.
             writes = changes(recorder, cook)
             effects = recorder.effects.repeated(cook)

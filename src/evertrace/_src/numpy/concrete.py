@@ -5,6 +5,7 @@ for, the arguments that the value depends on, and the way to say the same thing 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -207,6 +208,27 @@ def to_numpy(x, dtype=None, copy=None):
     view = value.view()
     view.flags.writeable = False
     return view
+
+
+def to_buffer(x, flags):
+    """Lend the contents, read-only, to what takes buffers (before Python 3.12 by C++).
+
+    Args:
+      x: an array.
+      flags: what the buffer has to be, in Python's terms; the `memoryview` says whether it is.
+    """
+    refuse_keys(x, "__buffer__ (an array handed to what takes buffers)")
+    value: Any = host_value(x)
+    if value is None:
+        error: Any = traced_value_error(
+            errors.TracerArrayConversionError,
+            x,
+            "__buffer__ (an array handed to what reads its bytes)",
+            "do it outside, with what the call returns, or in a `pure_callback`.",
+        )
+        error._lent = id(_innermost(x))
+        raise error
+    return memoryview(value).toreadonly()
 
 
 def item(x, *args):

@@ -166,6 +166,7 @@ install(
     __abs__=ufuncs.absolute,
     __array__=concrete.to_numpy,
     __bool__=concrete.to_bool,
+    __buffer__=concrete.to_buffer,
     __complex__=concrete.to_complex,
     __float__=concrete.to_float,
     __format__=concrete.format_array,

@@ -76,17 +76,15 @@ class Cook:
 
     Args:
       recorder: the trace's recorder.
+      donated: positions of the roots whose arrays the program takes over.
 
     Attributes:
       outs: operands that the program has to return.
       slots: prologue slots that recipes use; used: indices of nodes.
-      donated: positions of the roots whose arrays the program takes over.
     """
 
-    donated = frozenset()
-
-    def __init__(self, recorder):
-        self.recorder = recorder
+    def __init__(self, recorder, donated=frozenset()):
+        self.recorder, self.donated = recorder, donated
         self.outs, self.slots, self.used = [], set(), set()
         self._out_index, self._new, self._keep = {}, {}, []
         self._namespaces = {}  # id of the dict of an object that is made -> its recipe

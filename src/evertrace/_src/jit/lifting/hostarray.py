@@ -267,6 +267,10 @@ class HostArray(Operators, Computed):
             self.captured._lent.append((weakref.ref(made), self))
         return made
 
+    def __buffer__(self, flags):
+        """Lend the contents, read-only, to what takes buffers; NumPy is among it."""
+        return memoryview(self.__array__() if self.is_tracing() else self.original)
+
     def __array_function__(self, func, types, args, kwargs):
         """Call a function of NumPy on the contents, or on the originals if it reads none."""
         convert = np.asarray

@@ -428,6 +428,7 @@ class Patches:
         self.context: Any = None  # of before the trace
         self.options = self.overrides = None  # of ours, of before the trace
         self.settings = {}  # what was read of them -> what it was
+        self.signals = guarded.Signals(self)
         self.stream_names, self.draws, self.placed = {}, {}, []
 
     def __enter__(self):
@@ -460,6 +461,8 @@ class Patches:
         Args:
           setting: function without arguments that returns it as a plain value.
         """
+        if setting is guarded.decimal_context:
+            self.signals.begin()
         if setting not in self.settings:
             self.settings[setting] = self.before(setting)
             self.recorder.prologue.expect(setting, self.settings[setting])
@@ -510,6 +513,7 @@ class Patches:
 
     def __exit__(self, kind, *rest):
         insist(self._take_back)
+        self.signals.end()
         failed = kind is not None
         try:
             if not failed:

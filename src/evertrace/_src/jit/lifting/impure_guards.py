@@ -109,6 +109,81 @@ def _of_context(x):
     return x.prec, x.rounding, x.Emin, x.Emax, x.capitals, x.clamp, traps
 
 
+class Signals:
+    """What decimal arithmetic meets while a function is traced, which each call notes as the trace.
+
+    The flags are cleared first: those that are set then are the function's. If code mentions them,
+    it finds them as they were, and later calls have to find them so.
+
+    Args:
+      patches: the trace's `impure.Patches`.
+    """
+
+    NAMES = frozenset({"flags", "clear_flags"})
+
+    def __init__(self, patches):
+        self.patches, self.flags, self.before, self.are_read = patches, None, set(), False
+
+    def begin(self):
+        """Look at what decimal arithmetic does from now on."""
+        if self.flags is None:
+            self.flags = self.patches.before(sys.modules["decimal"].getcontext).flags
+            self.before = _set_among(self.flags)
+            _set(self.flags, self.before if self.are_read else ())
+            self._guard()
+
+    def show(self, _):
+        """Have code find all flags, since it mentions them."""
+        self.are_read = True
+        if self.flags is not None:
+            _set(self.flags, self.before | _set_among(self.flags))
+            self._guard()
+
+    def _guard(self):
+        if self.are_read:
+            self.patches.recorder.prologue.expect(decimal_flags, decimal_flags(self.before))
+
+    def settle(self):
+        """Have each call set the flags that the trace has set, and set them back."""
+        if self.flags is not None:
+            now = _set_among(self.flags)
+            if now != (self.before if self.are_read else set()):
+                leave = _leave_flags if self.are_read else _add_flags
+                self.patches.recorder.effect(leave, (now,), {})
+            self.end(())
+
+    def end(self, raised=None):
+        """Set the flags to what they were, and those beside that the trace has set."""
+        if self.flags is not None:
+            _set(
+                self.flags, self.before.union(_set_among(self.flags) if raised is None else raised)
+            )
+            self.flags = None
+
+
+def _set_among(flags):
+    return {kind for kind, on in flags.items() if on}
+
+
+def _set(flags, on):
+    for kind in flags:
+        flags[kind] = kind in on
+
+
+def decimal_flags(flags=None):
+    """Return the names of the flags that are set in the thread's context of decimal arithmetic."""
+    found = _set_among(sys.modules["decimal"].getcontext().flags) if flags is None else flags
+    return tuple(sorted(kind.__name__ for kind in found))
+
+
+def _leave_flags(flags):
+    _set(sys.modules["decimal"].getcontext().flags, flags)
+
+
+def _add_flags(flags):
+    _leave_flags(flags | _set_among(sys.modules["decimal"].getcontext().flags))
+
+
 def timezone():
     """Return the local time zone."""
     return time.tzname, time.timezone, time.altzone, time.daylight

@@ -14,9 +14,12 @@ key of a dict) is taken to be the same object at each call.
 import operator
 import sys
 
+import numpy as np
+
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking, values
 from evertrace._src.jit.lifting.host import SCALARS, Host, is_host
+from evertrace._src.jit.lifting.numpykind import is_host_array
 
 _is = operator.is_
 _NANS = ("math", "cmath", "numpy")  # modules that have one; whose module is not loaded has none
@@ -50,6 +53,8 @@ class Questions:
         """Return ``a is b`` of the values at entry, as a demand where another call may differ."""
         if id(a) in self.inputs.picked or id(b) in self.inputs.picked:
             return self._array(a) is self._array(b)
+        if isinstance(a, np.generic) and isinstance(b, np.generic):  # stand-ins say so, too
+            return self._same_scalars(a, b)
         x, y = self._entry(a), self._entry(b)
         of_number = is_host(a) or is_host(b)  # which may become any other, also a known NaN
         if type(x) is not type(y) or (a is b if of_number else not self._shows(x)):
@@ -64,6 +69,19 @@ class Questions:
                 return a is b
         return self.inputs.prologue.demand(_is, self.at(a), self.at(b))
 
+    def _same_scalars(self, a, b):
+        """Return ``a is b`` of scalars of NumPy's; those that are computed are new ones."""
+        if a is b or a.__class__ is not b.__class__:
+            return a is b
+        if a.__class__ is np.bool_:  # there are two of them
+            return bool(a) is bool(b)
+        if not (self._has_place(a) and self._has_place(b)):
+            return False
+        return self.inputs.prologue.demand(_is, self.at(a), self.at(b))
+
+    def _has_place(self, x):
+        return not is_host_array(x) or id(x) in self.identity.origin
+
     def _array(self, x):
         """Return the array of the call that is traced that an input stands for."""
         array = self.inputs.settled(x)
@@ -73,14 +91,18 @@ class Questions:
 
     def id_of(self, x):
         """Return ``id(x)`` of the value at entry, as a demand where another call may differ."""
-        if is_host(x) or self._shows(x):
-            return self.inputs.prologue.demand(id, self.at(x))
-        return id(x)
+        if is_host_array(x):
+            asks = x.is_scalar and self._has_place(x)
+        else:
+            asks = is_host(x) or self._shows(x)
+        return self.inputs.prologue.demand(id, self.at(x)) if asks else id(x)
 
     def at(self, x):
         """Return what stands for the very object that each call has at the place of `x`."""
         if is_host(x):
             return Host(x.prologue, x.prologue.own_slot(x), x.present)
+        if is_host_array(x):
+            return self.inputs.host_scalar(x.present, self.identity.origin[id(x)])
         entry, nodes = self.found.get(id(x), (x, ()))
         hosts = [self.inputs.host_scalar(entry, node) for node in nodes]
         for other in hosts[1:]:  # whichever of the paths it was that led here

@@ -227,6 +227,8 @@ class Recorder:
 
         NumPy, the standard library or code in C may answer the error by something else.
         """
+        if self.unseen and getattr(self.unseen[-1], "_lent", 0) == id(tracer):
+            self.unseen.pop()  # by NumPy, which asks for a buffer first, and now in another way
         error._in_plain = tracer._trace is not self.root  # else a loop's body, a batch
         if not error._in_plain and not is_asked_by_package(sys._getframe(2)):
             self.unseen.append(error)
