@@ -1,4 +1,4 @@
-"""Draws the pictures of the guides: what the cookbook's examples computed, tables of benchmarks.
+"""Draws the pictures of the pages: what the cookbook's examples computed, tables of benchmarks.
 
     python docs/pictures.py
 
@@ -19,6 +19,8 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent)]
 
+import evertrace as ev  # noqa: E402
+import evertrace.numpy as jnp  # noqa: E402
 from tests.docs.examples import blocks  # noqa: E402
 
 PAGE = HERE / "guides" / "cookbook.md"
@@ -143,10 +145,97 @@ def draw_benchmarks() -> None:
         plt.close("all")
 
 
+def sizes() -> None:
+    """Draw how many traces batches of all sizes take, and which trace serves which size."""
+    counts = range(2, 41)
+
+    def step(x: Any) -> Any:
+        half = x.shape[0] // 2
+        return x[:half].sum() if half > 4 else x.sum()
+
+    traces: dict[str, list[int]] = {}
+    for name, strict in (("each shape is a trace (`ev.strict()`)", True), ("open sizes", False)):
+        f: Any = ev.jit(step, strict=strict)
+        f.clear_cache()
+        found = traces[name] = []
+        for n in counts:
+            f(jnp.ones((n, 4)))
+            found.append(f.cache_info().misses)
+    for name, found in traces.items():
+        plt.step(counts, found, where="mid", label=name)
+    order = traces["open sizes"]
+    for i, n in enumerate(counts):
+        if i and order[i] != order[i - 1] and order[i] > TRACED_ALONE:
+            plt.annotate(
+                f"left open: the trace of {n} is for others",
+                (n, order[i]),
+                (16, 9 if order[i] > order[TRACED_ALONE] else 0.4),
+                fontsize=8,
+                arrowprops={"arrowstyle": "->", "color": "gray"},
+            )
+    plt.xlabel("sizes that have come, one after the other")
+    plt.ylabel("traces")
+    plt.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+TRACED_ALONE = 2
+"""So many sizes are traced before one is left open."""
+
+
+def attention() -> None:
+    """Draw which blocks of scores flash attention looks at, and what it keeps of a query."""
+    length, width, block, rows, query = 64, 8, 16, 32, 58
+    rng = np.random.default_rng(3)
+    q, k = (rng.normal(size=(length, width)) for _ in range(2))
+    scores = q @ k.T / width**0.5
+    weights = np.exp(scores - scores.max(1, keepdims=True)) * np.tri(length)
+    _, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3), width_ratios=(1, 1.15))
+    left.imshow(weights / weights.sum(1, keepdims=True), cmap="Blues", vmax=0.3)
+    for i in range(length // rows):
+        for j in range(length // block):
+            seen = j * block < (i + 1) * rows
+            left.add_patch(
+                plt.Rectangle(
+                    (j * block - 0.5, i * rows - 0.5),
+                    block,
+                    rows,
+                    fill=False,
+                    color="gray",
+                    linewidth=0.8,
+                    hatch=None if seen else "//",
+                )
+            )
+    left.axhline(query, color="tab:orange", linewidth=1)
+    left.set_xlabel("keys (hatched: never looked at)")
+    left.set_ylabel("queries")
+    greatest, total, steps = -np.inf, 0.0, []
+    for j in range(length // block):
+        part = scores[query, j * block : min((j + 1) * block, query + 1)]
+        new = max(greatest, part.max())
+        total = total * np.exp(greatest - new) + np.exp(part - new).sum()
+        greatest = new
+        steps.append((greatest, total))
+    right.plot([g for g, _ in steps], "o-", label="greatest score so far")
+    right.plot([t for _, t in steps], "o-", label="sum of exponentials")
+    right.set_xticks(range(len(steps)), [f"j = {j}" for j in range(len(steps))])
+    right.set_title("what is kept of the orange query", fontsize=9)
+    right.set_ylim(0, 1.45 * max(max(pair) for pair in steps))
+    right.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+TUTORIAL = sizes, attention
+
+
 def main() -> None:
-    """Run the cookbook section by section, and draw each; then the tables of benchmarks."""
+    """Draw what the tutorial explains, the tables of benchmarks, and the cookbook's sections."""
     made: dict[str, Any] = {"__name__": "__main__"}
     plt.rcParams.update(STYLE)
+    for draw in TUTORIAL:
+        draw()
+        path = HERE / "tutorial" / "pictures" / f"{draw.__name__}.svg"
+        path.parent.mkdir(exist_ok=True)
+        plt.savefig(path, metadata={"Date": None})
+        plt.close("all")
     draw_benchmarks()
     for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
         for block in blocks(section):
