@@ -106,7 +106,7 @@ def scatter(ufunc, x, indices, updates, *, dimension_numbers, unique_indices, mo
     out = np.array(x, order="C")
     sizes = _update_sizes(x.ndim, updates.shape, dnums)
     layout = _layout(x.shape, indices.shape, dnums, sizes)
-    if not layout.total or not x.size:
+    if not layout.total or not x.size or not updates.size:
         return out
     if layout.total == 1:
         drops = mode is not GatherScatterMode.CLIP

@@ -259,8 +259,16 @@ def _choose(select_prim, x, shape, window):
 
 
 def _gather_abstract(tangents, operand, *, select_prim, **window):
-    _check_pair("select_and_gather_add", tangents, operand)
-    shape = window_shape("select_and_gather_add", operand.shape, **window)
+    name = "select_and_gather_add"
+    _check_pair(name, tangents, operand)
+    if tangents.shape != operand.shape:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: tangents have shape {tangents.shape}, the operand {operand.shape}.",
+            fix="give one tangent per element.",
+            anchor="shape",
+        )
+    shape = window_shape(name, operand.shape, **window)
     return ShapedArray(shape, tangents.dtype)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from evertrace._src import dims, dtypes
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, literal
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.tracer import Trace
 from evertrace._src.ops.sizes import dim_as_value_p
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
@@ -122,7 +123,7 @@ def _holds_sizes(x: Any, templates: _Templates) -> bool:
 _SEQUENCES: Any = (tuple, list)  # of anything, while `list` is one of something unknown
 _KNOWN = (
     int, float, complex, bool, str, bytes, type(None), np.dtype, np.generic, enum.Enum, type,
-    dtypes.ExtendedDType, frozenset,
+    dtypes.ExtendedDType, frozenset, Primitive,
 )  # fmt: skip
 
 
