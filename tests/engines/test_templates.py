@@ -198,15 +198,26 @@ def test_a_size_that_decides_otherwise_has_no_tape_of_that_template():
     assert np.array_equal(f(rows(31)), np.arange(31, dtype="float32") * np.asarray(rows(31))[:, 0])
 
 
-def test_a_program_whose_loops_may_be_fused_is_emitted_for_its_size(monkeypatch):
+def test_loops_are_fused_for_sizes_that_are_called_often(monkeypatch):
+    pytest.importorskip("llvmlite")
     monkeypatch.setattr(engine, "FUSED_FROM_COST", 1e3)
+    monkeypatch.setattr(engine, "RUNS_UNFUSED", 3)
+    searched = []
+    divider = engine._divider
+    monkeypatch.setattr(engine, "_divider", lambda fuses: searched.append(fuses) if fuses else None)
     f: Any = ev.jit(lambda x: jnp.tanh(jnp.tanh(x)).sum(), engine="auto")
-    before = template.counts.filled
-    for n in (5, 6, 9, 30):
+    for n in (500, 600, 900):
         f(rows(n))
-    assert template.counts.filled == before + 1
-    assert f(rows(4000)).shape == ()
-    assert template.counts.filled == before + 1
+    searches = len(searched)  # of the two sizes that were traced
+    before = template.counts.filled
+    for n in range(1000, 1050):
+        f(rows(n))
+    assert (template.counts.filled - before, len(searched)) == (50, searches)
+    assert "from 3 calls of this size on" in str(f.explain())
+    monkeypatch.setattr(engine, "_divider", divider)
+    want = f(rows(1000))
+    found = [f(rows(1000)) for _ in range(4)]
+    np.testing.assert_allclose(found, [want] * 4, rtol=1e-6)
 
 
 def test_types_are_found_anew_where_no_template_is(monkeypatch):

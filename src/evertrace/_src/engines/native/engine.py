@@ -35,6 +35,9 @@ FUSED_FROM = 2
 FUSED_FROM_COST = 5e4
 """Nanoseconds of loops on a tape from which on it is asked whether they are better fused."""
 
+RUNS_UNFUSED = 50
+"""Runs of one size of an open program; from then on its loops are compiled together."""
+
 MOST_LEFT = 5
 """How many kinds of operations are named that are in no kernel."""
 
@@ -84,7 +87,7 @@ def _divider(fuses):
     return divide
 
 
-def compile_jaxpr(jaxpr, is_wanted=False, donated=(), fuses=0):
+def compile_jaxpr(jaxpr, is_wanted=False, donated=(), fuses=0, is_rare=False):
     """Return what a jaxpr without constvars becomes; kept on it.
 
     Args:
@@ -93,11 +96,12 @@ def compile_jaxpr(jaxpr, is_wanted=False, donated=(), fuses=0):
       donated: indices of the inputs whose memory outputs may be given.
       fuses: how many operations become a kernel of the fused engine at least; 0 for none, `AUTO`
         where that is estimated to pay.
+      is_rare: whether it is one size of many, for which nothing is compiled where a tape does.
     """
-    key = ("native", is_wanted, donated, fuses)
+    key = ("native", is_wanted, donated, fuses, is_rare)
     found = jaxpr.cache.get(key)
     if found is None:
-        found = jaxpr.cache[key] = _compile(jaxpr, is_wanted, donated, fuses)
+        found = jaxpr.cache[key] = _compile(jaxpr, is_wanted, donated, fuses, is_rare)
     return found
 
 
@@ -110,19 +114,17 @@ def _emitted(jaxpr, fuses):
     return e, inputs, e.inline(jaxpr, inputs)
 
 
-def _planned(jaxpr, is_wanted, fuses, may_fuse=True):
+def _planned(jaxpr, is_wanted, fuses):
     """Emit a program; returns the `Plan`.
 
     Raises:
-      NotNative: it cannot be a tape, or is asked whether it may be fused although it may not.
+      NotNative: it cannot be a tape.
     """
     e, inputs, outputs = _emitted(jaxpr, max(fuses, 0))
     seen = {*inputs, *outputs}
     xla = e.xla_cost + costs.xla_call_cost(e.size_of(seen), len(seen))
     compilation = costs.XLA_NS_TO_COMPILE + e.compilation
     if fuses == AUTO and e.loop_cost > FUSED_FROM_COST:
-        if not may_fuse:
-            raise NotNative("its loops may be fused")
         found = _emitted(jaxpr, AUTO)
         if costs.pays_fusion(e.cost, found[0].cost, found[0].fused):
             e, inputs, outputs = found
@@ -137,20 +139,25 @@ def _planned(jaxpr, is_wanted, fuses, may_fuse=True):
     )
 
 
-def _plan(jaxpr, is_wanted, fuses):
+def _plan(jaxpr, is_wanted, fuses, is_rare):
     """Return the `Plan` of a program, by a template if sizes were put into it."""
-    if type(jaxpr) is Filled and fuses <= 0:
-        emit = functools.partial(_planned, is_wanted=is_wanted, fuses=fuses, may_fuse=False)
-        found = template.plan_of(jaxpr, (is_wanted, fuses), emit)
-        if found is not None:
+    if type(jaxpr) is Filled and (not fuses or is_rare):
+        emit = functools.partial(_planned, is_wanted=is_wanted, fuses=0)
+        found = template.plan_of(jaxpr, (is_wanted, 0), emit)
+        if found is not None and (not fuses or found.is_tape or not _may_fuse(found.estimates[0])):
             return found
     return _planned(jaxpr, is_wanted, fuses)
 
 
-def _compile(jaxpr, is_wanted, donated, fuses):
+def _may_fuse(cost):
+    """Whether a tape of that cost may have loops that are worth a search for kernels."""
+    return cost > FUSED_FROM_COST
+
+
+def _compile(jaxpr, is_wanted, donated, fuses, is_rare):
     start = time.perf_counter()
     try:
-        plan = _plan(jaxpr, is_wanted, fuses)
+        plan = _plan(jaxpr, is_wanted, fuses, is_rare)
         cost, xla, compilation = plan.estimates
         compiles = "would compile" if plan.is_tape else "compiles"
         why = (
@@ -169,7 +176,7 @@ def _compile(jaxpr, is_wanted, donated, fuses):
     except NoCode as error:
         reason = str(error.__cause__).partition("\n")[0]
         _warn_without_code(reason)
-        made = _compile(jaxpr, is_wanted, donated, 0)
+        made = _compile(jaxpr, is_wanted, donated, 0, False)
         return made._replace(why=f"{made.why}; nothing is compiled together, for LLVM: {reason}")
 
 
@@ -242,14 +249,39 @@ class TapeRunner:
         return "native", (self._avals, self.tape, host_input), None
 
 
+class SizeRunner(TapeRunner):
+    """One size of many: as a tape of loops, and once it has run often with kernels of its own."""
+
+    def __init__(self, jaxpr, made, donated):
+        super().__init__(jaxpr, made)
+        self._jaxpr, self._donated, self.runs = jaxpr, donated, 0
+
+    def run(self, args):
+        """Run once; returns one array for each output."""
+        if self.runs < RUNS_UNFUSED:
+            self.runs += 1
+            if self.runs == RUNS_UNFUSED:
+                made = compile_jaxpr(self._jaxpr, False, self._donated, AUTO)
+                self.tape = made.tape or self.tape
+        return super().run(args)
+
+    def flat(self):
+        """Return what C++ runs it with, once it has its own tape."""
+        return super().flat() if self.runs >= RUNS_UNFUSED else NotImplemented
+
+
 _FUSES = {"auto": AUTO, "native": 0, "fused": FUSED_FROM}
 
 
 def offer(jaxpr, request):
     """Offer to run a jaxpr without constvars; see `engines.protocol`."""
     fuses = _FUSES[request.wanted]
-    made = compile_jaxpr(jaxpr, request.wanted != "auto", request.donated, fuses)
+    is_rare = fuses == AUTO and type(jaxpr) is Filled
+    made = compile_jaxpr(jaxpr, request.wanted != "auto", request.donated, fuses, is_rare)
     if made.tape is None:
         return Offer(None, made.why, made.eqn)
     request.took(request.name, made.seconds)
-    return Offer(TapeRunner(jaxpr, made), made.why)
+    if not (is_rare and _may_fuse(made.cost)):
+        return Offer(TapeRunner(jaxpr, made), made.why)
+    later = f"loops are compiled together from {RUNS_UNFUSED} calls of this size on, where it pays"
+    return Offer(SizeRunner(jaxpr, made, request.donated), f"{made.why}; {later}")
