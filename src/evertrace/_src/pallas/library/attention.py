@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,16 +53,20 @@ class _Shape(NamedTuple):
         """How much later a query is than the key of its number: the last ones are level."""
         return self.keys - self.queries
 
-    def hidden(self, first_q, first_k, count_q, count_k):
-        """Return which scores of a block do not count."""
-        q = first_q + creation.arange(count_q)[:, None]
-        k = first_k + creation.arange(count_k)[None, :]
-        found = (k >= self.keys) | (q >= self.queries)
+    def masked(self, x, value, first_q, first_k):
+        """Return a block of scores with a value for those that do not count."""
+        q = first_q + creation.arange(x.shape[0])[:, None]
+        k = first_k + creation.arange(x.shape[1])[None, :]
+        hidden = []
+        if self.keys % self.block_k:
+            hidden.append(k >= self.keys)
+        if self.queries % self.block_q:
+            hidden.append(q >= self.queries)
         if self.causal:
-            found = found | (k > q + self.shift)
+            hidden.append(k > q + self.shift)
         if self.window is not None:
-            found = found | (k <= q + self.shift - self.window)
-        return found
+            hidden.append(k <= q + self.shift - self.window)
+        return where(functools.reduce(operator.or_, hidden), value, x) if hidden else x
 
     def key_blocks(self, first_q, count):
         """Return the first block of keys that some queries see, and the one behind the last."""
@@ -91,11 +96,11 @@ def _forward_kernel(shape, q_ref, k_ref, v_ref, o_ref, lse_ref):
 
     def turn(j, carry):
         greatest, total, out = carry
-        keys = ds(j * shape.block_k, shape.block_k)
-        hidden = shape.hidden(first, j * shape.block_k, n, shape.block_k)
-        scores = where(hidden, LOW, q @ k_ref[keys, :].T)
+        start = j * shape.block_k
+        keys = ds(start, shape.block_k)
+        scores = shape.masked(q @ k_ref[keys, :].T, LOW, first, start)
         new = ufuncs.maximum(greatest, scores.max(1))
-        weights = where(hidden, 0.0, ufuncs.exp(scores - new[:, None]))
+        weights = shape.masked(ufuncs.exp(scores - new[:, None]), 0.0, first, start)
         old = ufuncs.exp(greatest - new)
         out = out * old[:, None] + weights @ v_ref[keys, :]
         return new, total * old + weights.sum(1), out
@@ -114,9 +119,8 @@ def _forward_kernel(shape, q_ref, k_ref, v_ref, o_ref, lse_ref):
 
 def _weights(shape, q, k, lse, first_q, first_k):
     """Return the weights of a block, computed again."""
-    scores = (q * shape.scale) @ k.T
-    hidden = shape.hidden(first_q, first_k, q.shape[0], k.shape[0])
-    return where(hidden, 0.0, ufuncs.exp(where(hidden, LOW, scores) - lse[:, None]))
+    scores = shape.masked((q * shape.scale) @ k.T, LOW, first_q, first_k)
+    return shape.masked(ufuncs.exp(scores - lse[:, None]), 0.0, first_q, first_k)
 
 
 def _queries_kernel(shape, q_ref, k_ref, v_ref, g_ref, lse_ref, delta_ref, dq_ref):
