@@ -1,0 +1,126 @@
+"""Programs of open sizes as calls meet them: threads, donated memory, loops, other processes."""
+
+import pickle
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import export, lax
+from evertrace._src.engines.native import template
+
+pytestmark = pytest.mark.usefixtures("needs_native")
+
+
+def rows(n, columns=4):
+    return jnp.asarray(np.random.default_rng(n).normal(size=(n, columns)).astype("float32"))
+
+
+def test_threads_fill_one_template_with_several_sizes_at_once():
+    weights = rows(4, 8)
+
+    def f(x):
+        return jnp.tanh(x @ weights).sum(0), x[::-1]
+
+    g: Any = ev.jit(f, engine="native")
+    for n in (3, 4, 5):
+        g(rows(n))
+    before = template.counts.made
+    wrong, start = [], threading.Barrier(4)
+
+    def call(first):
+        start.wait()
+        for k in range(40):  # each size comes to two threads, in another order
+            n = 6 + (first * 7 + k * 3) % 41
+            got, want = g(rows(n)), f(rows(n))
+            if not all(np.allclose(a, b, atol=1e-5) for a, b in zip(got, want, strict=True)):
+                wrong.append(n)
+
+    threads = [threading.Thread(target=call, args=(i // 2,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert (template.counts.made, g.cache_info().misses) == (before, 3)
+
+
+def test_the_memory_of_donated_arguments_is_used_for_each_size():
+    g: Any = ev.jit(lambda x, y: (x * 2 + y.max(), x.shape[0]), engine="native", donate_argnums=0)
+    for n in (3, 4, 5, 6, 9, 200):
+        given, y = rows(n) + 0, rows(n)
+        want = np.asarray(given) * 2 + np.asarray(y).max()
+        got, size = g(given, y)
+        np.testing.assert_array_equal(got, want)
+        assert (given.is_deleted(), size) == (True, n)
+    assert g.cache_info().misses == 3
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
+def test_loops_whose_bodies_hold_the_size_are_of_each_size(engine):
+    def f(x):
+        def turn(carry, i):
+            shifted = jnp.concatenate([carry[1:], carry[:1]]) * x.shape[0]
+            return shifted / x.shape[0] + lax.fori_loop(0, 2, lambda _, c: c + i, carry), carry[0]
+
+        return lax.scan(turn, x, jnp.arange(3.0))
+
+    g: Any = ev.jit(f, engine=engine)
+    for n in (3, 4, 5, 7, 2):
+        for a, b in zip(g(rows(n)), f(rows(n)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+    assert g.cache_info().misses == 3
+
+
+def test_what_broadcasts_at_size_1_is_another_trace():
+    g: Any = ev.jit(lambda x, y: x * y + x.shape[0])
+    for n in (3, 4, 5, 6, 1, 7, 1, 2):
+        np.testing.assert_allclose(g(rows(n), rows(1)), rows(n) * rows(1) + n, rtol=1e-6)
+    assert g.cache_info().misses == 4
+
+
+def test_attributes_whose_shapes_change_are_written_back_with_those_of_each_call():
+    class Log:
+        def __init__(self):
+            self.last = rows(1)
+
+    log = Log()
+
+    @ev.jit
+    def note(x):
+        log.last = jnp.concatenate([x, x[:1]])
+        return x.sum()
+
+    for n in (2, 3, 4, 5, 9, 6):
+        note(rows(n))
+        np.testing.assert_array_equal(log.last, jnp.concatenate([rows(n), rows(n)[:1]]))
+
+
+CALLED_ELSEWHERE = """
+import pickle, sys
+import numpy as np
+from evertrace import export
+program = export.deserialize(pickle.load(sys.stdin.buffer))
+found = [[np.asarray(y) for y in program.call(np.ones((n, 4), "float32"))] for n in (1, 3, 8)]
+pickle.dump(found, sys.stdout.buffer)
+"""
+
+
+@pytest.mark.engine
+def test_a_program_for_all_sizes_is_called_in_another_process():
+    (b,) = export.symbolic_shape("b")
+    f: Any = ev.jit(lambda x: (jnp.tanh(x).sum(0), x[: x.shape[0] // 2]))
+    blob = export.export(f)(ev.ShapeDtypeStruct((b, 4), jnp.float32)).serialize()
+    done = subprocess.run(
+        [sys.executable, "-c", CALLED_ELSEWHERE], input=pickle.dumps(blob), capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    for n, found in zip((1, 3, 8), pickle.loads(done.stdout), strict=True):
+        for a, b in zip(found, f(jnp.ones((n, 4))), strict=True):
+            assert a.shape == b.shape
+            np.testing.assert_allclose(a, b, rtol=1e-6)
