@@ -54,6 +54,7 @@ class Made(NamedTuple):
       eqn: the equation that is to blame, or None.
       seconds: what emission and planning took, if there is a tape.
       cost: nanoseconds of work that a call of the tape is estimated at.
+      loops: those of its loops.
     """
 
     tape: Any
@@ -61,6 +62,7 @@ class Made(NamedTuple):
     eqn: Any = None
     seconds: tuple = (None, None)
     cost: float = 0.0
+    loops: float = 0.0
 
 
 @functools.cache
@@ -136,6 +138,7 @@ def _planned(jaxpr, is_wanted, fuses):
         e.cost > LONG_COST,
         e.fused,
         e.left,
+        e.loop_cost,
     )
 
 
@@ -144,14 +147,9 @@ def _plan(jaxpr, is_wanted, fuses, is_rare):
     if type(jaxpr) is Filled and (not fuses or is_rare):
         emit = functools.partial(_planned, is_wanted=is_wanted, fuses=0)
         found = template.plan_of(jaxpr, (is_wanted, 0), emit)
-        if found is not None and (not fuses or found.is_tape or not _may_fuse(found.estimates[0])):
+        if found is not None and (not fuses or found.is_tape or found.loops <= FUSED_FROM_COST):
             return found
     return _planned(jaxpr, is_wanted, fuses)
-
-
-def _may_fuse(cost):
-    """Whether a tape of that cost may have loops that are worth a search for kernels."""
-    return cost > FUSED_FROM_COST
 
 
 def _compile(jaxpr, is_wanted, donated, fuses, is_rare):
@@ -170,7 +168,8 @@ def _compile(jaxpr, is_wanted, donated, fuses, is_rare):
         pairs = [(i, ANY) for i in donated]
         avals = [v.aval for v in jaxpr.outvars]
         tape = tape_of(plan.program, carried=pairs, avals=avals, is_long=plan.is_long)
-        return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted), cost)
+        seconds = emitted - start, time.perf_counter() - emitted
+        return Made(tape, why, None, seconds, cost, plan.loops)
     except NotNative as error:
         return Made(None, error.reason, error.eqn)
     except NoCode as error:
@@ -281,7 +280,7 @@ def offer(jaxpr, request):
     if made.tape is None:
         return Offer(None, made.why, made.eqn)
     request.took(request.name, made.seconds)
-    if not (is_rare and _may_fuse(made.cost)):
+    if not is_rare or made.loops <= FUSED_FROM_COST:
         return Offer(TapeRunner(jaxpr, made), made.why)
     later = f"loops are compiled together from {RUNS_UNFUSED} calls of this size on, where it pays"
     return Offer(SizeRunner(jaxpr, made, request.donated), f"{made.why}; {later}")

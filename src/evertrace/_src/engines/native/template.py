@@ -35,6 +35,7 @@ class Plan(NamedTuple):
       is_tape: whether it is to be a tape.
       is_long: whether other threads may run Python meanwhile.
       fused, left: see `emit.Emitter`.
+      loops: nanoseconds of the tape's loops.
     """
 
     program: Any
@@ -43,6 +44,7 @@ class Plan(NamedTuple):
     is_long: bool
     fused: Any
     left: Any
+    loops: float
 
 
 def plan_of(jaxpr, key, emit):
