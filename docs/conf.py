@@ -20,6 +20,8 @@ version = release = evertrace.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = f"Evertrace {version}"
+html_static_path = ["static"]
+html_css_files = ["phone.css"]
 default_role = "code"  # single backquotes are code, as in Markdown
 myst_heading_anchors = 2  # pages may link to sections of others
 pygments_style = "friendly"

@@ -122,11 +122,11 @@ def bars(table: list[str], unit: str) -> None:
     for i, who in enumerate(head[1:]):
         values = [float(row[i + 1] or "nan") for row in rows]
         plt.barh(places + height * i, values, height, label=who)
-    plt.yticks(places + height, [row[0] for row in rows], fontsize=8)
+    plt.yticks(places + height, [row[0] for row in rows])
     plt.gca().invert_yaxis()
     plt.xscale("log")
-    plt.xlabel(unit, fontsize=8)
-    plt.legend(frameon=False, fontsize=8)
+    plt.xlabel(unit)
+    plt.legend(frameon=False)
 
 
 CHART = re.compile(

@@ -1,58 +1,85 @@
 """Takes pictures of pages in a browser, as wide as a phone and as a desk, and measures them.
 
-    python docs/screenshots.py [--out build/docs/screenshots] [FOLDER_OR_FILE...]
+    python docs/screenshots.py [--root FOLDER] [--out build/docs/screenshots] [FILE...]
 
 needs Chromium or Chrome, which ``BROWSER`` may name; without one nothing is done, and it says so.
-By default the pages are five of the built ones. A page that is wider than the window, or that the
-browser finds a mistake in, is an error.
+By default the pages are some of the built ones and, made for that, those of `specimens`: what
+notebooks, the report and the profile show. A page that is wider than the window, that has no text,
+or of which the browser complains, is an error; so is what does not open where it is clicked on.
 """
 
 import argparse
 import functools
 import http.server
-import json
-import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
-BUILT = Path(__file__).resolve().parents[1] / "build" / "docs"
+import browser
+
+HERE = Path(__file__).resolve().parent
+BUILT = HERE.parent / "build" / "docs"
 PAGES = (
     "index.html", "guides/cookbook/index.html", "guides/benchmarks/index.html",
     "tutorial/03-why-did-it-retrace/index.html", "reference/evertrace.nn/index.html",
 )  # fmt: skip
-WIDTHS = {"phone": 390, "desk": 1280}
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-MEASURE = """<iframe id=f src="{page}" width={width} height=900></iframe><pre id=out></pre><script>
-f.onload = () => {{
-  const page = f.contentDocument, inside = page.documentElement;
-  const images = [...page.images].filter(x => x.complete && !x.naturalWidth).map(x => x.src);
-  out.textContent = JSON.stringify({{
-    wide: inside.scrollWidth, window: inside.clientWidth, images,
-    text: page.body.innerText.length}});
-}}</script>"""
-
-
-def find_browser() -> str | None:
-    """Return the path of a browser, None where there is none."""
-    return next(filter(None, map(shutil.which, (os.environ.get("BROWSER", ""), *NAMES))), None)
+SPECIMENS = (
+    "jaxprs.html", "arrays.html", "structures.html", "explained.html", "profile.html",
+    "treescope.html", "report.html", "notebook.html",
+)  # fmt: skip
+WIDTHS = {"phone": (390, 844), "desk": (1280, 900)}
+_MOST = 3000  # pixels of a page that are taken
+# All elements, those in the shadows of others too.
+_ALL = """const all = root => [...root.querySelectorAll("*")].flatMap(
+    x => x.shadowRoot ? [x, ...all(x.shadowRoot)] : [x]);"""
+_FACTS = (
+    """(() => {"""
+    + _ALL
+    + """
+  const isKept = x => {   // inside of what scrolls by itself
+    for (x = x.parentElement; x && x !== document.body; x = x.parentElement)
+      if (getComputedStyle(x).overflowX !== "visible") return true;
+    return false;
+  };
+  const elements = all(document);
+  const shadows = elements.filter(x => x.shadowRoot).map(x => x.shadowRoot.textContent.length);
+  const wide = elements.filter(x => x.getBoundingClientRect().right > WIDTH + 1 && !isKept(x));
+  return {
+    width: document.documentElement.scrollWidth,
+    wide: wide.slice(-1).map(x => x.outerHTML.slice(0, 80)),
+    images: [...document.images].filter(x => !x.naturalWidth).map(x => x.src),
+    text: shadows.reduce((a, b) => a + b, document.body.innerText.length)};
+})()"""
+)
+# Pictures that wait for being scrolled to, and what scripts draw in the next frames.
+_LOAD = """(async () => {
+  for (const image of document.images) image.loading = "eager";
+  await Promise.all([...document.images].map(x => x.decode().catch(() => 0)));
+  for (let i = 0; i < 5; i++) await new Promise(requestAnimationFrame);
+})()"""
+_OPEN = "x => { if (x.control) x.control.checked = true; else x.parentElement.open = true; }"
+# What opens a part that is folded, by HTML itself or by treescope.
+_FOLDED = (
+    "(() => {"
+    + _ALL
+    + """
+  const opens = x => x.matches("details:not([open]) > summary, " +
+    "label:has(> .foldable_node_toggle:not(:checked))");
+  return all(document).filter(x => opens(x) && x.checkVisibility());
+})()"""
+)
 
 
 class Server(http.server.SimpleHTTPRequestHandler):
-    """Serves pages, and for each width one that measures another."""
+    """Serves pages."""
 
     def do_GET(self) -> None:
-        """Answer with the page that measures, or with a file."""
-        if made := re.fullmatch(r"/measure/(\d+)/(.*)", self.path):
-            body = MEASURE.format(width=made[1], page=f"/{made[2]}").encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
+        """Answer with a file, or with nothing where a browser asks for a page's sign by itself."""
+        if self.path == "/favicon.ico":
+            self.send_response(204)
             self.end_headers()
-            self.wfile.write(body)
         else:
             super().do_GET()
 
@@ -60,56 +87,77 @@ class Server(http.server.SimpleHTTPRequestHandler):
         """Print nothing."""
 
 
-def browse(browser: str, *options: str) -> str:
-    """Run the browser without a window; returns what it prints."""
-    with tempfile.TemporaryDirectory() as profile:
-        done = subprocess.run(
-            [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-             f"--user-data-dir={profile}", "--virtual-time-budget=5000", *options],
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-    return done.stdout
-
-
-def look(browser: str, url: str, page: str, out: Path) -> list[str]:
+def look(window: browser.Browser, url: str, page: str, out: Path) -> list[str]:
     """Take the pictures of a page; returns what is wrong with it."""
     wrong, name = [], re.sub(r"[^\w.]+", "-", page.removesuffix(".html").removesuffix("/index"))
-    for kind, width in WIDTHS.items():
-        picture = out / f"{name}-{kind}.png"
-        size = f"--window-size={width},{1600 if kind == 'phone' else 1200}"
-        browse(browser, size, f"--screenshot={picture}", f"{url}/{page}")
-        if not picture.exists():
-            wrong.append(f"{page} ({kind}): there is no picture")
-        text = browse(browser, "--dump-dom", f"{url}/measure/{width}/{page}")
-        found = re.search(r"<pre id=\"out\">(.*?)</pre>", text)
-        facts = json.loads(found[1]) if found and found[1] else {"text": 0}
-        if facts["text"] < 100:
-            wrong.append(f"{page} ({kind}): there is no text")
-        elif facts["wide"] > facts["window"]:
-            wrong.append(f"{page} ({kind}): {facts['wide']} wide, the window {facts['window']}")
-        wrong += [f"{page} ({kind}): {image} is no picture" for image in facts.get("images", ())]
+    name = name.removeprefix("dirhtml-")
+    for kind, (width, height) in WIDTHS.items():
+        window.open(f"{url}/{page}", width, height, kind == "phone")
+        window.run(_LOAD)
+        said = _measured(window, width)
+        window.picture(out / f"{name}-{kind}.png", width, _MOST)
+        if _folded(window) != "[]":
+            said += [*_opened(window), *_measured(window, width)]
+            window.picture(out / f"{name}-{kind}-open.png", width, _MOST)
+        wrong += [f"{page} ({kind}): {what}" for what in dict.fromkeys(said)]
     return wrong
+
+
+def _folded(window: browser.Browser) -> str:
+    return window.run(f"JSON.stringify({_FOLDED}.map(x => x.outerHTML))")
+
+
+def _opened(window: browser.Browser) -> list[str]:
+    """Click on the first part that is folded, which has to open, and open the others."""
+    before = _folded(window)
+    window.click(f"{_FOLDED}[0]")
+    if _folded(window) == before:
+        return ["a part that is folded does not open"]
+    for _ in range(20):  # what is inside of others is to be seen when they are open
+        window.run(f"{_FOLDED}.forEach({_OPEN})")
+    return []
+
+
+def _measured(window: browser.Browser, width: int) -> list[str]:
+    facts = window.run(_FACTS.replace("WIDTH", str(width)))
+    wrong = [f"the browser says: {what}" for what in window.complaints]
+    if facts["text"] < 100:
+        wrong.append("there is no text")
+    if facts["width"] > width:
+        wrong.append(f"{facts['width']} wide, the window {width}: {' '.join(facts['wide'])}")
+    return wrong + [f"{image} is no picture" for image in facts["images"]]
+
+
+def specimens() -> list[str]:
+    """Make the pages of `specimens`, in a process of their own; returns their paths."""
+    folder = BUILT / "specimens"
+    subprocess.run([sys.executable, HERE / "specimens.py", folder], check=True)
+    return [f"specimens/{name}" for name in SPECIMENS]
 
 
 def main() -> int:
     """Take the pictures; returns the exit status."""
     parser = argparse.ArgumentParser(description="Take pictures of pages in a browser.")
     parser.add_argument("--out", type=Path, default=BUILT / "screenshots")
-    parser.add_argument("--root", type=Path, default=BUILT / "dirhtml", help="where pages are")
-    parser.add_argument("pages", nargs="*", default=PAGES, help="paths below that")
+    parser.add_argument("--root", type=Path, default=BUILT, help="where pages are")
+    parser.add_argument("pages", nargs="*", help="paths below that")
     options = parser.parse_args()
-    if (browser := find_browser()) is None:
-        print(f"no pictures: there is none of {', '.join(NAMES)}; BROWSER may name one")
+    if (path := browser.find()) is None:
+        print(f"no pictures: there is none of {', '.join(browser.NAMES)}; BROWSER may name one")
         return 0
+    pages = options.pages or [*(f"dirhtml/{name}" for name in PAGES), *specimens()]
     options.out.mkdir(parents=True, exist_ok=True)
+    for old in options.out.glob("*.png"):
+        old.unlink()
     handler = functools.partial(Server, directory=str(options.root))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
-        wrong = [x for page in options.pages for x in look(browser, url, page, options.out)]
+        with browser.Browser(path) as window:
+            wrong = [x for page in pages for x in look(window, url, page, options.out)]
         server.shutdown()
     print(*wrong, sep="\n")
-    print(f"{len(options.pages)} pages in {len(WIDTHS)} widths, in {options.out}")
+    print(f"{len(pages)} pages in {len(WIDTHS)} widths, in {options.out}")
     return bool(wrong)
 
 

@@ -62,3 +62,25 @@ def test_an_array_that_treescope_knows_by_jaxs_name_is_shown_as_on_jax(monkeypat
     monkeypatch.setitem(registries.NDARRAY_ADAPTER_REGISTRY, ev.Array, drawn)
     assert "jax.Array float32(2, 3)" in treescope.render_to_text([x])
     assert registries.lookup_ndarray_adapter(x) is drawn
+
+
+def test_a_structure_is_its_tree_with_a_star_for_each_leaf():
+    found = treescope.render_to_text(ev.tree.structure({"a": 1, "b": [2, (3, None)]}))
+    assert found.startswith("PyTreeDef({'a': *, 'b': [*, (*, None)]})")
+    assert "object at" not in found
+
+
+def test_a_structure_of_nodes_that_take_no_stars_is_shown_as_it_prints():
+    @ev.tree_util.register_pytree_node_class
+    class Whole:
+        def tree_flatten(self):
+            return (1,), None
+
+        @classmethod
+        def tree_unflatten(cls, aux, children):
+            if type(children[0]) is not int:
+                raise TypeError
+            return cls()
+
+    found = treescope.render_to_text(ev.tree.structure([Whole()]))
+    assert found.startswith("PyTreeDef([CustomNode(Whole")

@@ -13,21 +13,26 @@ html: Any = LazyModule("html")
 
 _STYLE = """
 .evertrace { font: 13px/1.5 ui-monospace, monospace; overflow-x: auto }
-div.evertrace table { border-collapse: collapse; font: inherit; margin: .2em 0 }
-div.evertrace table tr { background: none }
-div.evertrace table td, div.evertrace table th { padding: .1em .8em .1em 0; text-align: left;
-  vertical-align: top; border: 0; white-space: pre-wrap }
-div.evertrace th, .evertrace .dim { opacity: .62; font-weight: normal }
+.evertrace.evertrace table { border-collapse: collapse; font: inherit; margin: .2em 0;
+  table-layout: auto; width: auto }
+.evertrace.evertrace table tr { background: none }
+.evertrace.evertrace table td, .evertrace.evertrace table th { padding: .1em .8em .1em 0;
+  text-align: left; vertical-align: top; border: 0; max-width: none; white-space: pre-wrap;
+  overflow-wrap: anywhere }
+.evertrace.evertrace table th { overflow-wrap: normal }
+.evertrace.evertrace th, .evertrace .dim { opacity: .62; font-weight: normal }
 .evertrace details > :not(summary) { margin-left: 1.3em }
 .evertrace summary { cursor: pointer }
 .evertrace pre { font: inherit; margin: .3em 0; background: none; white-space: pre }
-.evertrace .eqn { display: flex; gap: 2em; justify-content: space-between; white-space: pre-wrap }
-.evertrace .eqn > :last-child { flex: none }
+.evertrace .eqn { display: flex; gap: 1em; justify-content: space-between; white-space: pre-wrap }
+.evertrace .eqn > :first-child { min-width: 0; overflow-wrap: anywhere }
+.evertrace .eqn > .line { flex: none }
+.evertrace .wide > svg { min-width: 54em }
 .evertrace .eqn:hover { background: rgba(128, 128, 128, .16) }
 .evertrace [title] { cursor: help }
 .evertrace b { font-weight: 600 }
 """
-"""Rules that win over those which notebooks have for tables."""
+"""Rules that win over those which notebooks have for tables: the class is named twice for that."""
 
 
 def guarded(words: Callable[[Any], str]) -> Callable[[Any], str | None]:

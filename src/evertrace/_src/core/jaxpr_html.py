@@ -88,4 +88,4 @@ def _place(src: Any) -> str:
     if src is None:
         return ""
     title = markup.escaped(source.format(src))
-    return f'<span class="dim" title="{title}">line {source.line_of(src)}</span>'
+    return f'<span class="dim line" title="{title}">line {source.line_of(src)}</span>'

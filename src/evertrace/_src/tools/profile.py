@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
-from evertrace._src import errors, source
+from evertrace._src import errors, markup, source
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.api.devices import block_until_ready
 from evertrace._src.api.tracing import jit
@@ -90,11 +90,12 @@ class Profile:
                 fix='let the name end in ".svg".',
                 anchor="timing",
             )
-        title = f"{self.name}: {in_words(self.seconds)}"
         with open(path, "w", encoding="utf-8") as file:
-            file.write(flame.picture(title, self._root, text_of))
+            file.write(self._picture())
 
-    def _repr_html_(self) -> str:
+    _repr_html_ = markup.guarded(lambda self: f'<div class="wide">{self._picture()}</div>')
+
+    def _picture(self) -> str:
         return flame.picture(f"{self.name}: {in_words(self.seconds)}", self._root, text_of)
 
     def __repr__(self) -> str:

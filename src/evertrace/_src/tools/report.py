@@ -131,11 +131,14 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; 
   color: #222; background: #fff }
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
 table { border-collapse: collapse; width: 100% }
-td, th { text-align: left; padding: .3em .8em .3em 0;
+td, th { text-align: left; padding: .3em .8em .3em 0; overflow-wrap: anywhere;
   border-bottom: 1px solid #ddd; vertical-align: top }
 td.n, th.n { text-align: right }
-pre { background: #f6f4f0; padding: .8em; overflow-x: auto; white-space: pre-wrap }
+pre { background: #f6f4f0; padding: .8em; overflow-x: auto; white-space: pre-wrap;
+  overflow-wrap: anywhere }
 .bad { color: #a11 } .dim { color: #777 } .scroll { overflow-x: auto }
+.scroll td, .scroll th { overflow-wrap: normal } .scroll td:first-child { min-width: 12em;
+  overflow-wrap: anywhere }
 @media (prefers-color-scheme: dark) { body { background: #181818; color: #ddd }
   pre { background: #242424 } td, th { border-color: #444 } .bad { color: #f88 } }
 """

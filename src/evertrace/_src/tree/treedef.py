@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any, cast
 from evertrace._src import extension, markup
 from evertrace._src.errors import user_error
 from evertrace._src.extension import twin
+from evertrace._src.lazy import LazyModule
 from evertrace._src.support import set_module
 from evertrace._src.tree import keys
 from evertrace._src.tree import spec as specs
 from evertrace._src.tree.registry import KINDS, NAMED_TUPLE, bad_keys, find_kind
 from evertrace._src.tree.spec import Spec
+
+treescope_parts: Any = LazyModule("treescope.rendering_parts")
 
 
 class _Structure:
@@ -152,8 +155,26 @@ class PyTreeDef(_StructureBase):
 
     _repr_html_ = markup.guarded(lambda self: _as_html(self.spec))
 
+    def __treescope_repr__(self, path: str | None, subtree_renderer: Any) -> Any:
+        """Return what treescope shows: the tree itself, with a star for each leaf."""
+        try:
+            tree = self.unflatten([_Star() for _ in range(self.num_leaves)])
+        except Exception:  # a node of the user's that holds no stars
+            return NotImplemented
+        text = treescope_parts.text
+        return treescope_parts.siblings_with_annotations(
+            text("PyTreeDef("), subtree_renderer(tree), text(")")
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self.spec, self.num_leaves)
+
+
+class _Star:
+    """What stands for a leaf where a structure is shown as a tree."""
+
+    def __treescope_repr__(self, path: str | None, subtree_renderer: Any) -> Any:
+        return treescope_parts.text("*")
 
 
 LEAF = PyTreeDef(None, 1)
