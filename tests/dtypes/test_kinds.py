@@ -1,6 +1,7 @@
 """Names, canonical forms, kinds and scalars of every dtype."""
 
 import enum
+import inspect
 
 import ml_dtypes
 import numpy as np
@@ -257,4 +258,6 @@ def test_a_flag_that_is_an_array_is_named():
 
 def test_public_names():
     assert public.float0 is dtypes.float0
-    assert all(getattr(public, name) is getattr(dtypes, name) for name in public.__all__)
+    for name in public.__all__:  # some stand behind a door
+        found, inner = (inspect.unwrap(getattr(module, name)) for module in (public, dtypes))
+        assert found is inner, name

@@ -12,7 +12,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, random
-from evertrace._src import doors
+from evertrace._src import config, doors
 from evertrace.experimental import sparse
 from evertrace.scipy import stats
 from evertrace.scipy.spatial.transform import Rotation
@@ -263,9 +263,6 @@ SILENT = {
     "JaxprEqn": "as Tracer",
     "ShapedArray": "asked for every result",
     "shaped_abstractify": "asked for every operand",
-    "canonicalize_dtype": "asked for every result",
-    "itemsize_bits": "asked in rules of types",
-    "scalar_type_of": "asked for every operand",
     "jaxprs_in_params": "a generator, asked of every equation",
 }
 """Public functions and classes without a door, each with the reason: what they call has words."""
@@ -302,9 +299,8 @@ def test_every_public_function_and_class_has_a_door():
 @pytest.mark.parametrize(
     ("call", "rest"),
     [
-        ("ev.api_util.shaped_abstractify", ()), ("ev.dtypes.canonicalize_dtype", ()),
-        ("ev.dtypes.itemsize_bits", ()), ("ev.dtypes.result_type", ()),
-        ("ev.dtypes.result_type", ("1.0",)), ("ev.dtypes.scalar_type_of", ()),
+        ("ev.api_util.shaped_abstractify", ()), ("ev.dtypes.result_type", ()),
+        ("ev.dtypes.result_type", ("1.0",)),
         ("ev.core.ShapedArray", ("'f4'",)), ("ev.core.Var", ("2.0",)),
         ("ev.extend.core.jaxprs_in_params", ()), ("hash", ()),
     ],
@@ -327,3 +323,28 @@ def test_bytes_are_no_numbers(take):
 def test_libraries_are_not_to_blame(module):
     assert doors._is_librarys(module.__file__)
     assert not doors._is_librarys(__file__)
+
+
+ONE_VALUE = "Fix: pass one value, or a list: `jnp.float32([1, 2])`."
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: jnp.float32(1, 2), "float32: it takes one value, got 2."),
+        (lambda: jnp.float32(1, dtype="int8"), "float32: it takes no dtype."),
+        (lambda: jnp.float32(y=1), "float32: it takes no y."),
+        (lambda: ev.dtypes.canonicalize_dtype(object()), "dtype: Cannot interpret '<object"),
+        (lambda: ev.dtypes.itemsize_bits(object()), "dtype: Cannot interpret '<object"),
+        (lambda: ev.dtypes.issubdtype("float32", "r"), "dtype: data type 'r' not understood."),
+        (lambda: ev.dtypes.scalar_type_of(None), "dtype: None of type NoneType is neither"),
+        (lambda: ev.dtypes.itemsize_bits(), "itemsize_bits: itemsize_bits() missing 1 required"),
+    ],
+)
+def test_questions_about_dtypes_show_no_frames_of_ours(call, text):
+    with config.override(traceback_filtering="auto"), pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value).startswith(text)
+    assert (ONE_VALUE in str(caught.value)) == text.startswith("float32")
+    files = {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
+    assert files == {__file__}

@@ -96,6 +96,57 @@ def test_the_sum_of_an_array_and_a_column_of_pandas_is_a_column():
         assert found.tolist() == [4.0, 6.0]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["Index", "RangeIndex", "Int64", "Float64", "boolean", "int64[pyarrow]", "array", "category"],
+)
+def test_all_columns_of_pandas_are_arguments_and_operands(name):
+    pandas = pytest.importorskip("pandas")
+    made = {
+        "Index": lambda: pandas.Index([1, 0, 1]),
+        "RangeIndex": lambda: pandas.RangeIndex(3),
+        "array": lambda: pandas.array([1, 0, 1]),
+        "category": lambda: pandas.Series(pandas.Categorical([1, 0, 1])),
+    }
+    x = made.get(name, lambda: pandas.Series([1, 0, 1], dtype=name))()
+    want = [0, 1, 2] if name == "RangeIndex" else [1, 0, 1]
+    assert jnp.multiply(x, 2.0).tolist() == [2.0 * v for v in want]
+    total = ev.jit(lambda x: jnp.asarray(x).sum())
+    assert (total(x), total(x), total.cache_info().misses) == (sum(want), sum(want), 1)
+    assert jnp.where(x, 5, 6).tolist() == [5 if v else 6 for v in want]
+
+
+@pytest.mark.parametrize("name", ["Index", "array", "Int64"])
+def test_the_sum_with_what_is_of_pandas_is_of_pandas(name):
+    pandas = pytest.importorskip("pandas")
+    made = {"Index": pandas.Index, "array": pandas.array}
+    x = made.get(name, lambda values: pandas.Series(values, dtype=name))([1, 2])
+    for found in (jnp.array([3, 4]) + x, x + jnp.array([3, 4])):
+        assert type(found).__module__.startswith("pandas")
+        assert list(found) == [4, 6]
+
+
+@pytest.mark.parametrize("library", ["pandas.Series", "polars.Series", "pyarrow.array"])
+def test_a_boolean_that_is_missing_is_no_boolean(library):
+    x = column(library, [True, None, None])
+    if library == "pandas.Series":
+        x = x.astype("boolean")
+    for call in (jnp.sin, jnp.asarray, ev.jit(jnp.sum)):
+        with pytest.raises(TypeError) as caught:
+            call(x)
+        what = ": 2 of 3 booleans are missing, and no boolean says so.\n  at "
+        assert what in str(caught.value)
+        assert "Fix: fill them, `x.fillna(False)` (pandas)" in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "int64[pyarrow]"])
+def test_missing_numbers_of_pandas_are_nan(dtype):
+    pandas = pytest.importorskip("pandas")
+    found = jnp.asarray(pandas.Series([1, None], dtype=dtype))
+    assert found[0] == 1
+    assert jnp.isnan(found[1])
+
+
 def test_missing_values_are_nan():
     x = column("polars.Series", [1.0, None])
     assert np.isnan(jnp.cos(x)[1])

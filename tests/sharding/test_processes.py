@@ -342,7 +342,12 @@ except RuntimeError as error:
 
 REFUSED = [
     ((None, 2, 0), "process 0 of 2 with the coordinator None"),
-    (("here", 2, 0), "process 0 of 2 with the coordinator 'here'"),
+    (("here", 2, 0), "'here' is no address of a coordinator"),
+    (("q",), "'q' is no address of a coordinator"),
+    (("q", 1, 0), "'q' is no address of a coordinator"),
+    (("a:b",), "'a:b' is no address of a coordinator"),
+    ((7, 2, 0), "7 is no address of a coordinator"),
+    (("a:1",), "there is a coordinator, 'a:1', but nothing says how many processes there are"),
     (("a:1", 2, 2), "process 2 of 2 with the coordinator 'a:1'"),
     (("a:1", 2, None), "process_id must be an integer from 0 on, got -1"),
     (("a:1", "two", 0), "num_processes must be an integer from 1 on, got 'two'"),

@@ -55,12 +55,19 @@ def as_operand(x: Any, where: str = "array") -> Array:
 
 
 def is_column(kind: type) -> bool:
-    """Whether a type is that of columns of pandas, Polars or Arrow: NumPy and Arrow read them.
+    """Whether a type is that of columns of pandas, Polars or Arrow: NumPy reads them.
 
-    Tables are no columns: what is taken out of one by name would be lost.
+    Arrow reads them, too, but for indices and arrays of pandas. Tables are no columns: what is
+    taken out of one by name would be lost.
     """
     arrow = hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__")
-    return arrow and hasattr(kind, "__array__") and not hasattr(kind, "__dataframe__")
+    known = arrow or is_of_pandas(kind)
+    return known and hasattr(kind, "__array__") and not hasattr(kind, "__dataframe__")
+
+
+def is_of_pandas(kind: type) -> bool:
+    """Whether a type is that of columns, indices, arrays or tables of pandas."""
+    return hasattr(kind, "isna")
 
 
 def as_array(x: Any, where: str = "array") -> Array:
@@ -163,6 +170,14 @@ def kind_in_words(x: Any) -> str:
 
 def not_an_array_error(x, where):
     """Build the error for an argument that is no array."""
+    if isinstance(x, np.ndarray) and (missing := _missing_booleans(x)):
+        return errors.user_error(
+            TypeError,
+            f"{where}: {missing} of {x.size} booleans are missing, and no boolean says so.",
+            fix="fill them, `x.fillna(False)` (pandas) or `x.fill_null(False)` (Polars, Arrow), "
+            "or leave them out.",
+            anchor="not-an-array",
+        )
     return errors.user_error(
         TypeError,
         f"{where}: {kind_in_words(x)} is not an array type. It takes arrays, NumPy arrays "
@@ -170,3 +185,14 @@ def not_an_array_error(x, where):
         fix=repair_of(x, "convert it with `numpy.asarray`, or pass its leaves one by one."),
         anchor="not-an-array",
     )
+
+
+def _missing_booleans(x: Any) -> int:
+    """Return how many are missing of what NumPy makes of a column of booleans, 0 for all else.
+
+    A number that is missing is NaN there.
+    """
+    if x.dtype.kind != "O":
+        return 0
+    held = [v for v in x.flat if v is not None and type(v).__name__ != "NAType"]
+    return x.size - len(held) if {type(v) for v in held} <= {bool, np.bool_} else 0

@@ -6,7 +6,9 @@ dtype, and it compares and converts like NumPy's scalar type of the same name.
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import ml_dtypes
 import numpy as np
@@ -17,6 +19,8 @@ from evertrace._src.dtypes import promote_types as promote_types
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.tracebacks import shortened
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 pi: float = np.pi
 e: float = np.e
 inf: float = np.inf
@@ -25,6 +29,25 @@ euler_gamma: float = np.euler_gamma
 newaxis = None
 
 # ---------------------------------------------------------------- scalar types
+
+
+def _of_one_value(make: F) -> F:
+    """Decorate what makes an array of one value, which is called by the name of its dtype."""
+
+    @functools.wraps(make)
+    def outer(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) + len(kwargs) > 1 or kwargs.keys() - {"x"}:
+            count = len(args) + len(kwargs)
+            what = f"one value, got {count}" if len(args) > 1 else f"no {', '.join(kwargs.keys())}"
+            raise errors.user_error(
+                TypeError,
+                f"{cls.__name__}: it takes {what}.",
+                fix=f"pass one value, or a list: `jnp.{cls.__name__}([1, 2])`.",
+                anchor="arguments",
+            )
+        return make(cls, *args, **kwargs)
+
+    return cast("F", outer)
 
 
 class ScalarType(type):
@@ -37,6 +60,7 @@ class ScalarType(type):
     dtype: np.dtype
 
     @shortened
+    @_of_one_value
     def __call__(cls, x: Any = 0) -> Array:
         """Return `x` as an array of this dtype."""
         return asarray(x, dtype=cls.dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import errors, native
-from evertrace._src.arrays.interop import is_column
+from evertrace._src.arrays.interop import is_column, is_of_pandas
 from evertrace._src.core.aval import no_sequence
 from evertrace._src.core.operators import install, install_later
 from evertrace._src.lazy import LazyModule
@@ -31,8 +31,8 @@ class _Accepted(dict):
     def __missing__(self, kind):
         known = (np.ndarray, np.generic, int, float, complex)
         found = is_operand[kind] or issubclass(kind, known) or hasattr(kind, "__jax_array__")
-        # pandas makes a column of the sum of a column and an array, and says so to NumPy.
-        found = found or (is_column(kind) and not hasattr(kind, "__array_priority__"))
+        # pandas makes a column of the sum of a column and an array.
+        found = found or (is_column(kind) and not is_of_pandas(kind))
         self[kind] = found
         return found
 

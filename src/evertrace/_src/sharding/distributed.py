@@ -81,6 +81,8 @@ def initialize(
         )
     given = coordinator_address, num_processes, process_id
     address, count, index = _found(given, cluster_detection_method)
+    if coordinator_address is not None:
+        _check_address(coordinator_address, count)
     count = 1 if count is None else _number("num_processes", count, 1)
     if count > 1:
         if runtime.is_open() or config.current().simulated_devices is not None:
@@ -136,6 +138,23 @@ def _number(name, value, least):
             anchor="distributed",
         )
     return number
+
+
+def _check_address(address, count):
+    """Refuse a coordinator that was passed in vain."""
+    host, _, port = address.rpartition(":") if isinstance(address, str) else ("", "", "")
+    if not (host and port.isdecimal()):
+        what = f"{address!r} is no address of a coordinator"
+    elif count is None:
+        what = f"there is a coordinator, {address!r}, but nothing says how many processes there are"
+    else:
+        return
+    raise errors.user_error(
+        ValueError,
+        f"distributed.initialize: {what}.",
+        fix='pass `initialize("host:port", num_processes, process_id)`, numbers counted from 0.',
+        anchor="distributed",
+    )
 
 
 def _argument_error(address, count, index):
