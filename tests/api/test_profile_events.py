@@ -47,6 +47,17 @@ def overlap(a, b):
     return max(a.start_ns, b.start_ns) < min(interval(a)[1], interval(b)[1])
 
 
+def share_of(whole, events):
+    """Return the share of an event's time in which there are others that began within it."""
+    begin, end = interval(whole)
+    covered, until = 0, begin
+    for a, b in sorted(map(interval, events)):
+        if a >= begin:
+            covered += max(min(b, end) - max(a, until), 0)
+            until = max(until, min(b, end))
+    return covered / (end - begin)
+
+
 @ev.jit
 def step(w):
     return jnp.tanh(w @ X) * 0.1
@@ -96,6 +107,7 @@ def test_all_that_ran_is_within_an_event_of_the_function_that_ran_it(run, tmp_pa
     calls = [event for plane, event in events if plane == spans.PLANE]
     assert len(calls) >= COUNT * extension.is_built()
     assert all(overlap(call, frame) for call in calls if overlap(call, whole))
+    assert share_of(whole, [event for _, event in events]) > 0.9
 
 
 @pytest.mark.usefixtures("_two_devices")
