@@ -233,6 +233,7 @@ def test_size_is_unbounded_on_request(cache_folder):
     [
         ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/evertrace/xla"),
         ("linux", {"HOME": "/home/me"}, "/home/me/.cache/evertrace/xla"),
+        ("linux", {"HOME": "/home/me", "XDG_CACHE_HOME": "x"}, "/home/me/.cache/evertrace/xla"),
         ("darwin", {"HOME": "/Users/me"}, "/Users/me/Library/Caches/evertrace/xla"),
         ("win32", {"LOCALAPPDATA": "/local"}, "/local/evertrace/xla"),
     ],

@@ -237,7 +237,9 @@ def default_folder() -> Path:
     elif sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        if not base.is_absolute():  # XDG's specification: then it is not valid
+            base = Path.home() / ".cache"
     return base / "evertrace" / "xla"
 
 
