@@ -89,8 +89,8 @@ class Server(http.server.SimpleHTTPRequestHandler):
 
 def look(window: browser.Browser, url: str, page: str, out: Path) -> list[str]:
     """Take the pictures of a page; returns what is wrong with it."""
-    wrong, name = [], re.sub(r"[^\w.]+", "-", page.removesuffix(".html").removesuffix("/index"))
-    name = name.removeprefix("dirhtml-")
+    wrong, name = [], page.removeprefix("dirhtml/").removesuffix(".html").removesuffix("/index")
+    name = re.sub(r"[^\w.]+", "-", name)
     for kind, (width, height) in WIDTHS.items():
         window.open(f"{url}/{page}", width, height, kind == "phone")
         window.run(_LOAD)

@@ -27,7 +27,7 @@ _STYLE = """
 .evertrace .eqn { display: flex; gap: 1em; justify-content: space-between; white-space: pre-wrap }
 .evertrace .eqn > :first-child { min-width: 0; overflow-wrap: anywhere }
 .evertrace .eqn > .line { flex: none }
-.evertrace .wide > svg { min-width: 54em }
+.evertrace .wide > svg { min-width: 1000px }
 .evertrace .eqn:hover { background: rgba(128, 128, 128, .16) }
 .evertrace [title] { cursor: help }
 .evertrace b { font-weight: 600 }
