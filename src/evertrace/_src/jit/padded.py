@@ -7,6 +7,7 @@ neutral element there. A program with any other operation along an open axis is 
 size, and so is a size that is called often.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,8 @@ class _Program:
         prim, params = eqn.primitive, eqn.params
         if prim.elementwise or prim in _MOVES:
             return operands
+        if prim is structural.reshape_p and self._keeps_places(eqn):
+            return operands
         if prim is slicing.slice_p and opened == [self.axes(eqn.outvars[0].aval)]:
             return operands  # it is whole along open axes
         if prim in _NEUTRAL:
@@ -144,6 +147,17 @@ class _Program:
                 for x, axes, along in zip(operands, opened, contracted, strict=True)
             ]
         raise NotPaddedError(prim.name)
+
+    def _keeps_places(self, eqn):
+        """Whether a reshape joins or divides sizes on either side of the one open axis only."""
+        sides = []
+        for aval in (eqn.invars[0].aval, eqn.outvars[0].aval):
+            axes = self.axes(aval)
+            if len(axes) != 1:
+                return False
+            (d,) = axes
+            sides.append((math.prod(aval.shape[:d]), math.prod(aval.shape[d + 1 :])))
+        return sides[0] == sides[1] and eqn.params["dimensions"] is None
 
     def axes(self, aval):
         """Return the dimensions of a type that are open."""
