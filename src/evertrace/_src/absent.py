@@ -25,13 +25,17 @@ LEFT_OUT = {
         "use `evertrace.shard_map` and `lax.ppermute`: kernels reach no other device"
     ),
     "evertrace.experimental.pallas.Indirect": "read the rows in the kernel, `x_ref[indices]`",
-    "evertrace.experimental.pallas.core_map": "use `pl.pallas_call`: the CPU has no mesh of cores",
+    "evertrace.experimental.pallas.core_map": (
+        "use `pl.pallas_call`: this one wants a mesh of a TPU's or GPU's cores, not a processor"
+    ),
     "evertrace.experimental.pallas.delay": "leave it out: steps of a grid run one after the other",
     "evertrace.experimental.pallas.enable_poison_buffers": (
         "leave it out: memory that is not written is NaN always"
     ),
     "evertrace.experimental.pallas.get_global": "use `scratch_shapes`",
-    "evertrace.experimental.pallas.kernel": "use `pl.pallas_call`: the CPU has no mesh of cores",
+    "evertrace.experimental.pallas.kernel": (
+        "use `pl.pallas_call`: this one wants a mesh of a TPU's or GPU's cores, not a processor"
+    ),
     "evertrace.experimental.pallas.lower_as_mlir": "use `jit(f).lower(x).as_text()`",
     "evertrace.experimental.pallas.mosaic_gpu": (
         "use `pl.pallas_call`: Mosaic is a compiler for GPUs"
