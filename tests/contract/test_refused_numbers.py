@@ -6,8 +6,10 @@ import json
 import marshal
 import os
 import pickle
+import time
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 import evertrace as ev
@@ -156,4 +158,47 @@ def test_error_that_is_caught_and_about_no_number_makes_no_number_a_constant(jit
 
     f = jit(f)
     for _ in range(3):
+        yield f(X), s
+
+
+OF_NUMPY = {
+    "json.dumps": lambda v: json.dumps({"v": v, "all": [v]}),
+    "Decimal": decimal.Decimal,
+    "timedelta": lambda v: timedelta(seconds=v),
+    "a method of float's": float.hex,
+    "time.gmtime": lambda v: time.gmtime(v).tm_sec,
+    "in what a library catches": lambda v: json.dumps(v, default=str),
+}
+
+
+@pytest.mark.parametrize("what", OF_NUMPY)
+@pytest.mark.parametrize("how", [lambda s, call: setattr(s, "made", call(s)), by_except])
+def test_code_in_c_that_takes_a_scalar_of_numpy_for_a_number_has_it(what, how):
+    @case(at_most=2)
+    def program(jit):
+        s = Record(v=np.float64(2.5), made=None)
+
+        def f(x):
+            how(s, lambda s: OF_NUMPY[what](s.v))
+            return x
+
+        f = jit(f)
+        for v in (2.5, 3.25, 2.5):
+            s.v = np.float64(v)
+            yield f(X), s
+
+    program()
+
+
+@case(traces=1)
+def test_scalar_of_numpy_beside_one_that_code_in_c_takes_stays_a_number(jit):
+    s = Record(v=np.float64(2.5), w=np.float64(1.0), made=None)
+
+    def f(x):
+        s.made = decimal.Decimal(s.v)
+        return x * s.w
+
+    f = jit(f)
+    for w in (1.0, 3.0, 4.0):
+        s.w = np.float64(w)
         yield f(X), s

@@ -123,8 +123,7 @@ def _record_until_it_is_right(call, name, constants, leave, waiting):
                 leaving.close(call.roots)
                 raise
             # It may be code that takes exact numbers only: once more, with these as constants.
-            prologue = recorder.prologue
-            if constants is refused.ALL or not (prologue.leaves or prologue.late_names):
+            if constants is refused.ALL or not refused.has_stand_ins(recorder):
                 # Python's own words are those for numbers, ours those for what stands for them.
                 leaving.close(call.roots)
                 is_ours = isinstance(first, errors.EvertraceError)

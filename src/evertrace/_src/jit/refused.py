@@ -20,6 +20,7 @@ from evertrace._src.jit.lifting.host import Host, is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostprogram import OP
 from evertrace._src.jit.lifting.hosttext import HostText
+from evertrace._src.jit.lifting.numpykind import is_host_array
 
 
 class _All:
@@ -123,8 +124,7 @@ class Caught:
             self._as_in_python |= again
             about = [n for k, n in self._tried.items() if k not in self._as_in_python]
             return _union(self.base, *about)
-        has_stand_ins = recorder.prologue.leaves or recorder.prologue.late_names
-        if not found or constants is ALL or not has_stand_ins:
+        if not found or constants is ALL or not has_stand_ins(recorder):
             return None
         more = ALL if len(self._tried) > _MOST_TRIED else _union(constants, *found.values())
         more = ALL if more == constants else more
@@ -141,6 +141,12 @@ def _union(*names):
         return ALL
     found = frozenset().union(*names)
     return found | {TEXTS} if found else found
+
+
+def has_stand_ins(recorder):
+    """Whether something stood for a number in a trace."""
+    prologue = recorder.prologue
+    return bool(prologue.leaves or prologue.late_names or recorder.inputs.scalars)
 
 
 def wider(constants, error, recorder):
@@ -167,16 +173,19 @@ def _refused(error, recorder):
     """Return the names of the numbers that the code which raised an error has named."""
     frame, lasti = _place(error.__traceback__)
     names = _names_at(frame.f_code, lasti)
-    slots = set()
-    for name in names.intersection(frame.f_locals):
-        slots.update(_slots(frame.f_locals[name]))
+    held = [x for n in names.intersection(frame.f_locals) for x in _stand_ins(frame.f_locals[n])]
+    slots = {x.slot for x in held if is_host(x)}
+    scalars = {id(x) for x in held if not is_host(x)}
     for step in reversed(recorder.prologue.steps):
         if step.kind is OP and step.out in slots:
             slots.update(step.args)
+    inputs = recorder.inputs
+    reached = [
+        *[(slot in slots, node.name) for slot, node in inputs.leaves],
+        *[(key in scalars, node.name) for key, node in inputs.scalars],
+    ]
     return frozenset(
-        node.name
-        for slot, node in recorder.inputs.leaves
-        if slot in slots or not names.isdisjoint(_steps(node.name))
+        name for is_held, name in reached if is_held or not names.isdisjoint(_steps(name))
     )
 
 
@@ -223,13 +232,13 @@ class _Span(NamedTuple):
         return starts and (self.end_line, self.end_column) <= (whole.end_line, whole.end_column)
 
 
-def _slots(value):
-    """Yield the slots of the host scalars in a value, which may contain itself."""
+def _stand_ins(value):
+    """Yield what stands for numbers in a value, which may contain itself."""
     seen, left = set(), [value]
     while left:
         item = left.pop()
-        if is_host(item):
-            yield item.slot
+        if is_host(item) or is_host_array(item):
+            yield item
         elif type(item) in (list, tuple, dict) and id(item) not in seen:
             seen.add(id(item))
             left.extend(item.values() if type(item) is dict else item)

@@ -345,7 +345,8 @@ def encode_numbers_by(call):
 
 def _without_hosts(default):
     def checked(x):
-        if is_host(x):  # as code in C refuses it: the trace that follows has the number
+        # As code in C refuses it: the trace that follows has the number.
+        if is_host(x) or (is_host_array(x) and isinstance(x, float)):  # NumPy's of 64 bits is one
             raise TypeError(f"{type(x).__name__} is no number to json")
         return default(x)
 

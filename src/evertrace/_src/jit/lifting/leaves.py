@@ -62,9 +62,11 @@ def lift_array(lifter, value, node):
 def lift_scalar_array(lifter, value, node):
     rec = lifter.recorder
     demand = functools.partial(rec.guard_scalar, value, node)
-    made = _host_array(rec, value, node, demand)
+    is_constant = node.name in lifter.constants
+    made = None if is_constant else _host_array(rec, value, node, demand)
     if made is None:
         return lift_value(lifter, value, node)
+    rec.inputs.scalars.append((id(made), node))
     node.check, node.want = "scalar", (type(value), value.dtype)
     return rec.identity.derived(made, node)
 
