@@ -146,7 +146,7 @@ def _union(*names):
 def has_stand_ins(recorder):
     """Whether something stood for a number in a trace."""
     prologue = recorder.prologue
-    return bool(prologue.leaves or prologue.late_names or recorder.inputs.scalars)
+    return bool(prologue.leaves or prologue.late_names or recorder.inputs.arrays)
 
 
 def wider(constants, error, recorder):
@@ -175,14 +175,18 @@ def _refused(error, recorder):
     names = _names_at(frame.f_code, lasti)
     held = [x for n in names.intersection(frame.f_locals) for x in _stand_ins(frame.f_locals[n])]
     slots = {x.slot for x in held if is_host(x)}
-    scalars = {id(x) for x in held if not is_host(x)}
+    arrays = {id(x.captured) for x in held if not is_host(x)}
     for step in reversed(recorder.prologue.steps):
         if step.kind is OP and step.out in slots:
             slots.update(step.args)
     inputs = recorder.inputs
     reached = [
         *[(slot in slots, node.name) for slot, node in inputs.leaves],
-        *[(key in scalars, node.name) for key, node in inputs.scalars],
+        *[
+            (id(x) in arrays, node.name)
+            for x, node in inputs.arrays
+            if (x.is_scalar or x.was_asked) and not isinstance(error, errors.EvertraceError)
+        ],
     ]
     return frozenset(
         name for is_held, name in reached if is_held or not names.isdisjoint(_steps(name))

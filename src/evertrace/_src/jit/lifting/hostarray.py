@@ -80,12 +80,13 @@ class HostArray(Operators, Computed):
       parent: the `HostArray` that it is a view of, or None.
       closed: whether the trace has ended, of a captured one.
       prologue, slot: of a scalar that the host computes, the trace's prologue and its place there.
+      was_asked: whether something, as NumPy does first, has asked a captured one for its memory.
     """
 
     __slots__ = (
         "__weakref__", "_as_input", "_demand_layout", "_demands", "_evaluated", "_index", "_lent",
         "_narrow", "_source", "_take", "_thread", "aval", "closed", "current", "making", "original",
-        "parent", "prologue", "slot", "written",
+        "parent", "prologue", "slot", "was_asked", "written",
     )  # fmt: skip
 
     def __init__(
@@ -109,6 +110,7 @@ class HostArray(Operators, Computed):
         self._lent = []  # of a captured one: weak references to what NumPy was given, and of what
         self._thread = get_ident()
         self.prologue = self.slot = self.making = None
+        self.was_asked = False
 
     @classmethod
     def made(cls, present, as_input, demand_bytes):
@@ -268,8 +270,14 @@ class HostArray(Operators, Computed):
         return made
 
     def __buffer__(self, flags):
-        """Lend the contents, read-only, to what takes buffers; NumPy is among it."""
-        return memoryview(self.__array__() if self.is_tracing() else self.original)
+        """Lend the memory once the trace is over; while it goes on, NumPy asks otherwise next.
+
+        Other code in C fails: the trace that follows has the array itself (see `jit.refused`).
+        """
+        if self.is_tracing():
+            self.captured.was_asked = True
+            raise TypeError(f"a bytes-like object is required, not '{type(self).__name__}'")
+        return memoryview(self.original)
 
     def __array_function__(self, func, types, args, kwargs):
         """Call a function of NumPy on the contents, or on the originals if it reads none."""

@@ -40,7 +40,7 @@ class Inputs:
       prologue: what computes Python's numbers.
       gathers: per input, the node or ``("slot", i)`` that feeds it.
       leaves: pairs (prologue slot, node) of host scalars.
-      scalars: pairs (id of what stands for it, node) of NumPy's scalars.
+      arrays: pairs (what stands for it, node) of NumPy's arrays and scalars.
       picked: id of a tracer -> the `Picked` array that it is.
       gives: whether the call gives arrays away, of which none may be two inputs.
     """
@@ -53,7 +53,7 @@ class Inputs:
         self.prologue.as_input = self._of_host
         self.gathers: list[Any] = []
         self.leaves: list[tuple[int, Node]] = []
-        self.scalars: list[tuple[int, Node]] = []
+        self.arrays: list[tuple[Any, Node]] = []
         self.picked: dict[int, Picked] = {}
         self._hosts: dict[int, Host] = {}
         self._of_slots: dict[tuple[int, Any], Any] = {}
@@ -133,7 +133,7 @@ class Inputs:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        lists = self.gathers, self.leaves, self.scalars
+        lists = self.gathers, self.leaves, self.arrays
         for kept in (*lists, self.picked, self._hosts, self._of_slots):
             kept.clear()
 

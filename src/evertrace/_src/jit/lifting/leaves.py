@@ -66,7 +66,7 @@ def lift_scalar_array(lifter, value, node):
     made = None if is_constant else _host_array(rec, value, node, demand)
     if made is None:
         return lift_value(lifter, value, node)
-    rec.inputs.scalars.append((id(made), node))
+    rec.inputs.arrays.append((made, node))
     node.check, node.want = "scalar", (type(value), value.dtype)
     return rec.identity.derived(made, node)
 
@@ -81,14 +81,18 @@ def lift_ndarray(lifter, value, node):
     shape = None if lifter.opened is None else lifter.opened.shape(node, value.shape)
     if shape is not None:
         return _lift_open(rec, value, node, shape)
-    made = _host_array(rec, value, node, functools.partial(rec.guard_bytes, value, node))
-    if made is None:  # of texts, dates, structures: NumPy works on a copy
+    demand = functools.partial(rec.guard_bytes, value, node)
+    # Among all names it is none that code in C has asked for its memory.
+    is_asked = isinstance(lifter.constants, frozenset) and node.name in lifter.constants
+    made = None if is_asked else _host_array(rec, value, node, demand)
+    if made is None:  # of texts, dates, structures, too: NumPy works on a copy
         rec.guard_bytes(value, node)
         made = value.copy(order="K")
         made.flags.writeable = value.flags.writeable
         rec.effects.array_copies.append((made, value, node))
     else:
         node.check, node.want = "ndarray", (value.shape, value.dtype)
+        rec.inputs.arrays.append((made, node))
     return rec.identity.remember(value, made, node)
 
 
