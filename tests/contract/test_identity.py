@@ -646,3 +646,14 @@ def test_id_of_a_scalar_of_numpy_is_a_demand(jit):
     f = jit(lambda x, v, w: x if id(v) == id(w) else -x)
     v = np.float32(2)
     yield f(X, v, v), f(X, v, np.float32(2)), f(X, v, v)
+
+
+@case(traces=1)
+def test_scalar_of_numpy_is_its_own_copy(jit):
+    def f(x):
+        s.same = copy.copy(s.v) is s.v, copy.deepcopy([s.v])[0] is s.v, s.v.copy() is s.v
+        s.kept = copy.deepcopy(s.v)
+        return x
+
+    s = Record(v=np.float32(1), same=None, kept=None)
+    yield jit(f)(X), s, s.kept is s.v

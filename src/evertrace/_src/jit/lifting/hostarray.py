@@ -385,10 +385,10 @@ class HostArray(Operators, Computed):
         return self.is_known if self._goes_on() else not self.is_temporary
 
     def __copy__(self):
-        return self.copy()
+        return self if self.is_scalar else self.copy()  # as NumPy's do
 
     def __deepcopy__(self, memo):
-        return self.copy()
+        return self.__copy__()
 
     def __reduce_ex__(self, protocol):
         return self.contents().copy().__reduce_ex__(protocol)
