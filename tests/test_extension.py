@@ -89,7 +89,7 @@ def test_one_file_asks_whether_it_is_there():
 def test_what_stands_beside_it_is_chosen_by_name():
     assert extension.twin(len, "tree_flatten") is extension.native.tree_flatten
     assert extension.call("has_kernel", "loop", "no such", (), 0) is False
-    with pytest.raises(AttributeError, match="no_such"):
+    with pytest.raises(ImportError, match="no_such"):
         extension.twin(None, "no_such")
 
 
@@ -98,7 +98,7 @@ def test_an_enum_has_the_numbers_of_its_names_and_no_others():
     assert extension.codes("PATTERNS") == {"scalar": 0, "row": 1, "column": 2}
     with pytest.raises(KeyError, match="diagonal"):
         extension.codes("PATTERNS")["diagonal"]
-    with pytest.raises(AttributeError, match="NO_SUCH"):
+    with pytest.raises(ImportError, match="NO_SUCH"):
         extension.codes("NO_SUCH")
 
 
@@ -119,3 +119,29 @@ def test_large_arrays_outside_of_jit_say_so_too():
     done = run_without(EAGER)
     assert done.returncode == 0, done.stderr
     assert (done.stdout, done.stderr) == (SAID.format(line=14), "")
+
+
+OTHER = """
+import sys, types
+other = sys.modules["evertrace._src._native"] = types.ModuleType("_native")
+other.__file__ = "other.so"
+try:
+    from evertrace import jit
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_a_module_of_other_sources_is_an_error_with_a_cure():
+    environment = {k: v for k, v in os.environ.items() if k != "EVERTRACE_NATIVE"}
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert not done.stderr
+    assert re.fullmatch(
+        r"evertrace's extension module has no \w+: it was built from other sources than the Python "
+        r"code that it stands beside \(other\.so\)\.\n"
+        r"  Fix: install again, by `pip install \.`, or `pip install -e \.` in a clone; without a "
+        r"compiler, set EVERTRACE_NATIVE=0 in the environment\.\n",
+        done.stdout,
+    )

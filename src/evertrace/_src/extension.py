@@ -43,18 +43,31 @@ def is_built() -> bool:
     return native is not None
 
 
+def _named(name: str) -> Any:
+    """Return what the module has under a name; it has all names of the Python code of its time."""
+    try:
+        return getattr(native, name)
+    except AttributeError:
+        raise ImportError(
+            f"evertrace's extension module has no {name}: it was built from other sources than the "
+            f"Python code that it stands beside ({native.__file__}).\n"
+            "  Fix: install again, by `pip install .`, or `pip install -e .` in a clone; without "
+            "a compiler, set EVERTRACE_NATIVE=0 in the environment."
+        ) from None
+
+
 def twin(python: T, name: str = "") -> T:
     """Return what the extension module has under a name, or its twin in Python without the module.
 
     As a decorator it takes the name of the function or class. One whose body is a docstring does
     nothing without the module.
     """
-    return python if native is None else getattr(native, name or getattr(python, "__name__", ""))
+    return python if native is None else _named(name or getattr(python, "__name__", ""))
 
 
 def call(name: str, *args: Any) -> Any:
     """Return what a function or class of the module returns, or None without the module."""
-    return None if native is None else getattr(native, name)(*args)
+    return None if native is None else _named(name)(*args)
 
 
 class _Codes(dict[str, int]):
@@ -70,7 +83,7 @@ def codes(name: str) -> dict[str, int]:
     Args:
       name: under which the module has the names, in the order of their numbers.
     """
-    names = () if native is None else getattr(native, name)
+    names = () if native is None else _named(name)
     return _Codes(zip(names, itertools.count()))
 
 
