@@ -4,6 +4,7 @@ import functools
 import gzip
 import itertools
 import json
+import queue
 import threading
 import urllib.error
 import urllib.request
@@ -204,16 +205,15 @@ def test_perfetto_reads_the_same_events(tmp_path):
         assert place.endswith("in train")
 
 
-def test_the_link_lets_the_viewer_read_the_file(tmp_path, monkeypatch, capsys):
+def test_the_link_lets_the_viewer_read_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(links, "_PORT", 0)  # any that is free
+    said = queue.Queue()  # a capture that is asked again and again can lose what comes meanwhile
+    monkeypatch.setattr(links, "print", lambda text, **_: said.put(text), raising=False)
     path = tmp_path / "perfetto_trace.json.gz"
     path.write_bytes(b"a profile")
     server = threading.Thread(target=links.serve, args=(str(path),), daemon=True)
     server.start()
-    text = ""
-    while "\n" not in text:
-        text += capsys.readouterr().out
-    viewer, _, url = text.strip().partition("/#!/?url=")
+    viewer, _, url = said.get(timeout=60).partition("/#!/?url=")
     assert viewer == "open in a browser: https://ui.perfetto.dev"
     with pytest.raises(urllib.error.HTTPError):
         urllib.request.urlopen(url + "x")  # noqa: S310
