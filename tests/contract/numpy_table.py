@@ -148,7 +148,7 @@ format_float_positional - - one
 format_float_scientific - - one
 frexp right no one
 from_dlpack error error -
-frombuffer error error -
+frombuffer right right -
 fromfunction - - -
 fromiter - - -
 frompyfunc - - -

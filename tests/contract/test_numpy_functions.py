@@ -10,17 +10,20 @@ import pytest
 from tests.contract.compare import Record, case, refused
 from tests.contract.numpy_calls import functions, outcomes_of
 from tests.contract.numpy_table import OUTCOMES
+from tests.support.runtime import lends_buffers
 
 pytestmark = pytest.mark.engine
 
 EACH = 12
 """One of so many functions is tried in each run of the tests, all of them in the slow ones."""
 
+MARKS = {"frombuffer": [lends_buffers]}
+
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if i % EACH else [])
+        pytest.param(name, marks=[pytest.mark.slow] * bool(i % EACH) + MARKS.get(name, []))
         for i, name in enumerate(OUTCOMES)
         if name in functions()  # another version of NumPy may have others
     ],
