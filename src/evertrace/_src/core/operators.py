@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from evertrace._src import extension, support
+from evertrace._src import support
 from evertrace._src.lazy import load
 
 modules: tuple[str, ...] = ()
@@ -204,4 +204,3 @@ _deferred: dict[str, Any] = {
 }
 for _name, _method in _deferred.items():
     setattr(Operators, _name, _method)
-extension.call("lend_buffers", Operators)  # from 3.12 on Python does it itself

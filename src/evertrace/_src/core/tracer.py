@@ -142,6 +142,9 @@ class set_trace(InForce):
 _TRACE = ("trace",)
 
 
+extension.call("lend_buffers", Operators)  # from 3.12 on Python does it itself
+
+
 class Tracer(Operators):
     """Stands for an array while a function is traced.
 
