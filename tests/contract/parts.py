@@ -53,11 +53,14 @@ def parts(x):
         return []
     if kind in READERS:
         return READERS[kind](x)
+    if kind in _CONTAINERS:
+        return _contents(x)
     if isinstance(x, type):
         return [(f".{name}", vars(x)[name]) for name in sorted(set(vars(x)) - _UNSEEN)]
     return _value(x) + _attributes(x) + _contents(x)
 
 
+_CONTAINERS = {dict, list, tuple, set, frozenset}  # which have no attributes
 _LEAVES = {*ATOMS, np.ndarray, Array, types.CodeType, types.ModuleType}
 
 

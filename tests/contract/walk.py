@@ -40,6 +40,9 @@ _BLANK = (object, types.CellType, type(threading.Lock()), type(threading.RLock()
 _VIEWS = ({}.keys(), {}.values(), {}.items())
 _CONTAINERS = (list, tuple, dict, set, deque, frozenset, MappingProxyType, *map(type, _VIEWS))
 _MUTABLE = (np.ndarray, list, dict, set, deque, bytearray)
+_NUMBERS = (Array, float, int, complex, np.ndarray, np.generic)
+_ARRAYS = (np.ndarray, Array)
+_COMMON = {types.FunctionType, types.CellType, list, dict, type}  # which are asked for nothing else
 
 
 class Comparison:
@@ -56,13 +59,15 @@ class Comparison:
         if a is b and not isinstance(a, _MUTABLE):
             return  # a value, or of another module
         a, b = unwrap(a), unwrap(b)
-        known = isinstance(a, np.ndarray) and id(a) in self._there  # so later writes will show
-        scalar = isinstance(a, Array | float | int | complex | np.ndarray | np.generic)
-        if self.lenient and scalar and isinstance(b, Array) and not known:
+        if self.lenient and isinstance(b, Array) and self._is_result(a):
             self._same_result(a, b, path)
         else:
             self._same_types(a, b, path)
             self._same_object(a, b, path)
+
+    def _is_result(self, a):
+        known = isinstance(a, np.ndarray) and id(a) in self._there  # so later writes will show
+        return not known and isinstance(a, _NUMBERS)
 
     def _same_result(self, a, b, path):
         self._same_values(_numpy(a), _numpy(b), path)
@@ -72,8 +77,10 @@ class Comparison:
 
     def _same_types(self, a, b, path):
         mine, its = type(a), type(b)
+        if mine is its:
+            return
         ours = (mine.__module__, its.__module__) == self._modules
-        if not (ours and mine.__qualname__ == its.__qualname__) and mine is not its:
+        if not (ours and mine.__qualname__ == its.__qualname__):
             raise Difference(f"{path} is a {its.__name__}, not a {mine.__name__}: {b!r}, not {a!r}")
 
     def _same_object(self, a, b, path):
@@ -90,7 +97,7 @@ class Comparison:
 
     def _is_known(self, a, b, path):
         """Note that two objects are one; whether they were noted already."""
-        if isinstance(a, _VALUES):
+        if type(a) not in _COMMON and isinstance(a, _VALUES):
             return False  # immutable: whether two are one depends on the interpreter
         known = self._there.get(id(a))
         if known is None:
@@ -103,7 +110,7 @@ class Comparison:
         return known is not None
 
     def _same_parts(self, a, b, path):
-        if isinstance(a, np.ndarray | Array):
+        if isinstance(a, _ARRAYS):
             self._same_arrays(_numpy(a), _numpy(b), path)
             if isinstance(a, np.ma.MaskedArray):
                 self._same_values(np.ma.getmaskarray(a), np.ma.getmaskarray(b), f"{path}.mask")

@@ -235,6 +235,12 @@ def test_other_arguments(name):
         call(_export(jnp.sin, X))
 
 
+@pytest.mark.parametrize("order", [-1, 17, np.uint8(255)])
+def test_orders_of_derivatives_that_nobody_waits_for(order):
+    with pytest.raises(ValueError, match=rf"serialize: vjp_order is {order}.*\n.*\n.*from 0 to 16"):
+        _export(jnp.sin, X).serialize(vjp_order=order)
+
+
 def test_what_cannot_be_exported():
     with pytest.raises(ValueError, match="is not made by `jit`"):
         export.export(jnp.sin)

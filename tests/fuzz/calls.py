@@ -62,7 +62,7 @@ def is_left_out(module, name):
 INDEXED = {
     "index": "({x})[{i}]", "index_set": "({x}).at[{i}].set({y})", "index_add": "({x}).at[{i}].add({y})",
     "index_get": "({x}).at[{i}].get(mode={mode})", "index_max": "({x}).at[{i}].max({y})",
-    "plus": "({x}) + ({y})", "matmul": "({x}) @ ({y})", "power": "({x}) ** ({y})", "divided": "({x}) // ({y})",
+    "plus": "({x}) + ({y})", "matmul": "({x}) @ ({y})", "power": "v.base({x}) ** ({y})", "divided": "({x}) // ({y})",
     "shifted": "({x}) << ({y})", "compared": "({x}) < ({y})", "equal": "({x}) == ({y})", "reflected": "({y}) % ({x})",
     "iterated": "list({x})", "to_int": "int({x})", "to_index": "range({x})", "truth": "bool({x})",
     "from_numpy": "np.add({x}, {y})", "numpy_conversion": "np.asarray({x}, dtype={dtype})",

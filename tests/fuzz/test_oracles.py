@@ -216,6 +216,20 @@ def test_functions_of_a_nan_that_is_written_are_nan(dtype):
         assert np.isnan(np.asarray(found, np.float32)).all()
 
 
+COMPUTED = {
+    "logarithm": lambda: jnp.log(jnp.arange(8.0) - 1),
+    "quotient": lambda: (jnp.arange(8.0) - 7) / (jnp.arange(8.0) - 7) * jnp.ones(8),
+    "in a function": lambda: ev.jit(lambda x: jnp.sqrt(x))(jnp.arange(8.0) - 1),
+}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", COMPUTED)
+def test_functions_of_a_nan_that_the_compiler_computes_are_nan(name):
+    found = ev.jit(lambda x: jnp.exp(x + COMPUTED[name]()), engine="xla")(jnp.ones(8))
+    assert np.array_equal(np.isnan(found), np.isnan(COMPUTED[name]()))
+
+
 CUT = (
     "acos",
     "acosh",

@@ -164,7 +164,15 @@ def _has_singular_matrix(program):
     return False
 
 
-POWERS = ("lax.pow", "jnp.power", "jnp.pow", "jnp.float_power", "power", "prims.pow_p.bind")
+POWERS = [
+    "lax.pow",
+    "jnp.power",
+    "jnp.pow",
+    "jnp.float_power",
+    "jnp.vander",
+    "power",
+    "prims.pow_p.bind",
+]
 """Of infinite complex numbers, powers are infinite or NaN as each engine computes them; of others
 their angle is rounded: parts are right to a thousandth of the modulus, not of themselves."""
 

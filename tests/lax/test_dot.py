@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from evertrace._src import config
+from evertrace._src import config, dtypes
 from evertrace._src.errors import AxisError, ShapeError
 from evertrace._src.lax import dot
 from evertrace._src.ops.precision import DotAlgorithm, DotAlgorithmPreset, Precision
@@ -96,6 +96,20 @@ def test_dtypes_and_engines_agree(lhs, rhs, preferred, expected):
     out = fun(x, y)
     assert out.dtype == expected
     np.testing.assert_array_equal(to_numpy(out), run_compiled(fun, x, y)[0])
+
+
+@pytest.mark.parametrize("preferred", ["int4", "int8", "uint8", "int32"])
+def test_floats_summed_to_integers_stop_at_the_last_one(preferred):
+    """As `convert_element_type` has it, on both engines."""
+    x, y = array(np.float32([[1, 300], [-2, 1e10]])), array(np.float32([[1, -1], [3, 2.5]]))
+
+    def fun(x, y):
+        return dot.dot(x, y, preferred_element_type=preferred)
+
+    least, greatest = dtypes.int_range(np.dtype(preferred))
+    want = np.clip(np.trunc(to_numpy(x).astype(float) @ to_numpy(y)), least, greatest)
+    np.testing.assert_array_equal(to_numpy(fun(x, y)).astype(float), want)
+    np.testing.assert_array_equal(run_compiled(fun, x, y)[0].astype(float), want)
 
 
 def test_narrow_floats_are_summed_in_float32():

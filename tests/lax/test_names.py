@@ -127,6 +127,17 @@ def test_jaxprs_show_constraints():
     assert eqn.params["unconstrained_dims"] == {0, 1}
 
 
+@pytest.mark.parametrize("dims", [{2}, {-1}, (((0,), (0,)),)], ids=str)
+def test_constraints_leave_dimensions_open_that_are_there(dims):
+    bind = lax.sharding_constraint_p.bind
+    mesh = ev.make_mesh((1,), ("x",))
+    over = ev.NamedSharding(mesh, ev.sharding.PartitionSpec("x"))
+    with pytest.raises(ShapeError, match=r"unconstrained_dims .* shape \(2, 3\)"):
+        bind(enp.ones((2, 3)), sharding=over, unconstrained_dims=dims)
+    with pytest.raises(ShapeError, match=r"unconstrained_dims .* shape \(2, 3\)"):
+        ev.make_jaxpr(lambda x: bind(x, sharding=over, unconstrained_dims=dims))(enp.ones((2, 3)))
+
+
 def test_constraints_are_for_keys_too():
     here = ev.sharding.SingleDeviceSharding(ev.devices()[0])
     key = ev.random.key(1)

@@ -213,3 +213,11 @@ def test_an_infinity_beside_integers_is_their_last_one(init, computation):
     last = getattr(np.iinfo(np.int32), {"max": "min", "min": "max"}[computation])
     found = reduce.reduce_window(x, init, combine, (1, 2), (1, 1), ((1, 0), (0, 0)))
     assert to_numpy(found).tolist() == [[last], *getattr(x, computation)(1)[:, None].tolist()]
+
+
+def test_shapes_of_windows_are_of_integers_and_said_in_few_words():
+    shape = reduce.reduce_window_shape_tuple
+    with pytest.raises(ShapeError, match=r"padding of 1048576 entries, base_dilation \(1,\)"):
+        shape((3,), (1,), (1, 3), np.broadcast_to(1, (2**20, 2)))
+    with pytest.raises(TypeError, match="integer"):
+        shape((3,), (1.5,), (1,), ((0, 0),))

@@ -362,6 +362,7 @@ MISTAKES = [
     (lambda: special.bessel_jn(1.0, v=1.5), TypeError, "v must be an integer"),
     (lambda: special.multigammaln(3.0, 2.5), TypeError, "d must be an integer"),
     (lambda: special.sph_harm_y(2, 1, 0.1, 0.2, diff_n=1), NotImplementedError, "diff_n"),
+    (lambda: special.sph_harm_y(2, 1, 0.1, 0.2, n_max=2**70), ValueError, "4096 at most"),
     (lambda: special.sph_harm_y(2.0, 1, 0.1, 0.2), TypeError, "n must be of an integer dtype"),
     (lambda: ev.jit(special.sph_harm_y)(2, 1, 0.1, 0.2), TypeError, "n_max must be known"),
     (lambda: special.dawsn(1j), TypeError, "not defined for complex"),

@@ -40,6 +40,9 @@ minimum_supported_calling_convention_version = CALLING_CONVENTION
 maximum_supported_calling_convention_version = max(jax_format.CALLING_CONVENTIONS)
 
 
+_MOST_ORDERS = 16
+
+
 @public
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Exported:
@@ -186,9 +189,9 @@ class Exported:
             symbolic sizes when it compiles.
 
         Raises:
-          ValueError: a tree has nodes of a type that is not registered, see
-            `register_pytree_node_serialization`; or derivatives are wanted that are not there; or
-            the format is none, or does not have a dtype.
+          ValueError: `vjp_order` is negative or above 16; a tree has nodes of a type that is not
+            registered, see `register_pytree_node_serialization`; derivatives are wanted that are
+            not there; or the format is none, or does not have a dtype.
           NotImplementedError: JAX's format cannot express what it does with symbolic sizes.
         """
         if format not in ("evertrace", "jax"):
@@ -196,6 +199,12 @@ class Exported:
                 ValueError,
                 f"serialize: format is {format!r}.",
                 'give "evertrace" or "jax".',
+            )
+        if not 0 <= operator.index(vjp_order) <= _MOST_ORDERS:
+            raise _error(
+                ValueError,
+                f"serialize: vjp_order is {vjp_order}.",
+                f"give a number from 0 to {_MOST_ORDERS}: each derivative is a larger program.",
             )
         orders: list[Exported] = [self]
         for _ in range(operator.index(vjp_order)):

@@ -484,13 +484,14 @@ def reduce_window_shape_tuple(
       >>> lax.reduce_window_shape_tuple((10, 10), (3, 3), (2, 2), ((0, 0), (1, 1)))
       (4, 5)
     """
-    ones = (1,) * len(operand_shape)
+    shape = as_shape(operand_shape)
+    ones = (1,) * len(shape)
     return windows.window_shape(
         "reduce_window",
-        tuple(operand_shape),
-        tuple(window_dimensions),
-        tuple(window_strides),
-        tuple(padding),
-        base_dilation or ones,
-        window_dilation or ones,
+        shape,
+        as_shape(window_dimensions),
+        as_shape(window_strides),
+        tuple((int(low), int(high)) for low, high in padding),
+        ones if base_dilation is None else as_shape(base_dilation),
+        ones if window_dilation is None else as_shape(window_dilation),
     )

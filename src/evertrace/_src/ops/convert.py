@@ -41,13 +41,13 @@ def _convert_host(x, *, new_dtype, weak_type, sharding):
     if new_dtype.kind == "b":
         return x != 0
     if dtypes.issubdtype(new_dtype, np.integer) and dtypes.issubdtype(x.dtype, np.floating):
-        return _saturated(x, new_dtype)
+        return saturated(x, new_dtype)
     if x.dtype.isbuiltin == new_dtype.isbuiltin == 2:  # of ml_dtypes: few convert to each other
         x = x.astype(np.int8 if dtypes.issubdtype(x.dtype, np.integer) else np.float32)
     return x.astype(new_dtype)
 
 
-def _saturated(x, dtype):
+def saturated(x, dtype):
     """Truncate floats to integers; what is out of range becomes the nearest integer."""
     if x.dtype.itemsize < 4:
         x = x.astype(np.float32)

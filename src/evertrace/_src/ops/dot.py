@@ -17,7 +17,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import by_dimension
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import is_linear
-from evertrace._src.ops.convert import convert
+from evertrace._src.ops.convert import convert, saturated
 from evertrace._src.ops.identities import accumulation_dtype
 from evertrace._src.ops.precision import is_pair
 from evertrace._src.ops.structural import permute
@@ -159,6 +159,8 @@ def multiply(lhs, rhs, compute, out_dtype):
     product = times(lhs.astype(compute, copy=False), rhs.astype(compute, copy=False))
     if compute.kind == "c" and not dtypes.issubdtype(out_dtype, np.complexfloating):
         product = product.real
+    if product.dtype.kind == "f" and dtypes.issubdtype(out_dtype, np.integer):
+        return saturated(product, out_dtype)
     return product.astype(out_dtype, copy=False)
 
 

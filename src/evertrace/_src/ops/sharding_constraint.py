@@ -97,11 +97,20 @@ def _is_of_type(sharding):
 def _abstract(x, *, sharding, unconstrained_dims):
     if sharding is not None and not isinstance(sharding, Sharding):
         raise _kind_error("sharding_constraint", sharding)
+    if not set(unconstrained_dims) <= set(range(x.ndim)):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"sharding_constraint: unconstrained_dims {doors.shown(unconstrained_dims)} are "
+            f"dimensions of an operand of shape {x.shape}.",
+            fix="pass a frozenset of ints, each from 0 on and below the number of dimensions.",
+            anchor="shape",
+        )
     return x
 
 
 def _eager(x, *, sharding, unconstrained_dims):
     """Lay an array out: over devices of the CPU, which share its memory, in name."""
+    _abstract(x.aval, sharding=sharding, unconstrained_dims=unconstrained_dims)
     is_whole = not unconstrained_dims
     own = getattr(x, "_sharding", None)
     if own is not None and _is_of_type(sharding) and own.axis_sizes() == sharding.axis_sizes():

@@ -42,9 +42,10 @@ def check_window(
     if any(len(p) != len(shape) for p in per_dim):
         raise errors.user_error(
             errors.ShapeError,
-            f"{name}: window_dimensions {window_dimensions}, window_strides {window_strides}, "
-            f"padding {padding}, base_dilation {base_dilation} and window_dilation "
-            f"{window_dilation} must have an entry per dimension of an operand of shape {shape}.",
+            f"{name}: window_dimensions {_few(window_dimensions)}, window_strides "
+            f"{_few(window_strides)}, padding {_few(padding)}, base_dilation {_few(base_dilation)} "
+            f"and window_dilation {_few(window_dilation)} must have an entry per dimension of an "
+            f"operand of shape {shape}.",
             fix=f"give {len(shape)} entries each.",
             anchor="shape",
         )
@@ -58,6 +59,10 @@ def check_window(
             fix="use 1 for dimensions that the window does not cover.",
             anchor="shape",
         )
+
+
+def _few(entries):
+    return str(entries) if len(entries) <= 16 else f"of {len(entries)} entries"
 
 
 def window_shape(

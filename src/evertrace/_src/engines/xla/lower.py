@@ -25,6 +25,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.core.rules import RuleTable, failed_rule
+from evertrace._src.engines.xla import nan
 from evertrace._src.engines.xla.templates import Template
 from evertrace._src.engines.xla.text import (
     NOT_IN_XLA,
@@ -129,7 +130,7 @@ class Module:
 
     Attributes:
       has_effects: whether the program has any.
-      has_nan: whether NaN is written in it: rules may have to keep it from XLA.
+      has_nan: whether NaN may be a constant of it: rules may have to keep it from XLA.
       sizes: of the mesh that it is divided over, pairs (axis, size); empty for one device.
       platform: what it will run on, "cpu", "gpu" or "tpu": rules may choose a form by it.
       located: whether operations are written with the places that they come from.
@@ -561,7 +562,7 @@ def lower_jaxpr(
     """
     sizes, ins, outs = divided or ((), None, None)
     module = Module(name, platform, located, quick, sizes, observable(jaxpr.effects))
-    if _has_nan(jaxpr) or any(_is_nan(x) for x in consts):
+    if nan.may_be_constant(jaxpr, consts):
         module.knows_nan()
     takes = jaxpr.invars[len(consts) :]
     donors = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(takes))]
@@ -575,19 +576,6 @@ def lower_jaxpr(
     mesh = [shardy_mesh(sizes)] if sizes else []
     functions = "\n".join([*mesh, main, *module.functions])
     return f"module @{module.name} {{\n{functions}\n}}\n", module.callbacks
-
-
-def _has_nan(jaxpr):
-    """Whether NaN is written in a jaxpr, or in one within it."""
-    return any(
-        any(type(x) is Literal and _is_nan(x.val) for x in eqn.invars)
-        or any(map(_has_nan, subjaxprs(eqn.params)))
-        for eqn in jaxpr.eqns
-    )
-
-
-def _is_nan(value):
-    return np.ndim(value) == 0 and bool(value != value)
 
 
 def _shardings(atoms, divisions):

@@ -14,7 +14,7 @@ try:
 except ImportError:  # no POSIX: nothing limits it
     resource = None
 
-CLIENT = 128 << 20  # bytes for each processor: its threads' stacks
+CLIENT = 256 << 20  # bytes for each processor: the stacks of its threads, and their arenas
 DEVICE = 72 << 20  # bytes for each device beyond the first: likewise, with eight threads
 FIRST = 512 << 20  # bytes for each processor: their arenas, and the threads that compile
 NEXT = 64 << 20

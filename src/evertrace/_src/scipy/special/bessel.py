@@ -261,6 +261,14 @@ def sph_harm_y(
                 anchor="dtype",
             )
     top = _largest_degree(degree) if n_max is None else static_int("sph_harm_y", "n_max", n_max)
+    if top > _MOST_DEGREES:
+        raise errors.user_error(
+            ValueError,
+            f"sph_harm_y: the largest degree is {top}, and the recurrence, a step for each degree, "
+            f"is written out for {_MOST_DEGREES} at most.",
+            fix="pass a smaller `n_max`: larger degrees are taken for it.",
+            anchor="loop-bounds",
+        )
     angles = promote_inexact("sph_harm_y", theta, phi)
     operands = promote_shapes("sph_harm_y", degree, order, *as_operands("sph_harm_y", *angles))
     shape = next((x.aval.shape for x in operands if x.aval.shape), ())
@@ -270,6 +278,9 @@ def sph_harm_y(
     value = _legendre(choose(degree > top, top, degree), size, theta, top)
     sign = choose((order < 0) & _is_odd(size), value.like(-1), 1)
     return complex_of(sign * value * cos(order * phi), sign * value * sin(order * phi)).x
+
+
+_MOST_DEGREES = 4096
 
 
 def _is_odd(n):
