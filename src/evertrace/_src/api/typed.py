@@ -18,6 +18,10 @@ T_contra = TypeVar("T_contra", contravariant=True)
 G_co = TypeVar("G_co", covariant=True)
 
 
+class _Unknown:
+    """A type that no argument has: functions that take it are those of which nothing is known."""
+
+
 class Jitted(Protocol[P, R_co]):
     """A jitted function: it takes and returns what the function does that it was made of.
 
@@ -61,6 +65,10 @@ class Jitted(Protocol[P, R_co]):
 
     @overload
     def __get__(self, obj: None, objtype: type | None = None, /) -> Self: ...
+    @overload  # `partial(jit, static_argnums=0)`, through which mypy does not see
+    def __get__(
+        self: Jitted[[_Unknown, _Unknown], T], obj: object, objtype: type | None = None, /
+    ) -> Jitted[..., T]: ...
     @overload
     def __get__(
         self: Jitted[Concatenate[S, Q], T], obj: S, objtype: type | None = None, /

@@ -8,7 +8,8 @@ captured values become the first operands (`num_consts` of them). `apply` runs e
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import batch_flat
 from evertrace._src.transforms.dce import dce_jaxpr
 from evertrace._src.transforms.staging import close_jaxpr, inline, stage
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @set_module("evertrace.custom_derivatives")
@@ -345,7 +349,7 @@ class Arguments:
         return [static[i] for i in sorted(static)], [*dynamic, dynamic_kwargs], join
 
 
-class Rule:
+class Rule(Generic[P, R]):
     """Base of the decorators: a user's function with a derivative rule.
 
     Attributes:
@@ -357,9 +361,11 @@ class Rule:
 
     __annotations__ = wrapped_annotations
 
-    def __init__(self, fun: Any, nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
+    def __init__(
+        self, fun: Callable[P, R], nondiff_argnums: Any = (), nondiff_argnames: Any = ()
+    ) -> None:
         functools.update_wrapper(self, fun)
-        self.fun = fun
+        self.fun: Callable[..., R] = fun
         self.arguments = Arguments(fun, nondiff_argnums, nondiff_argnames)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -367,7 +373,7 @@ class Rule:
         name = name_found_by(self)
         return super().__reduce_ex__(protocol) if name is None else name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function; its derivatives are those of the rule."""
         raise NotImplementedError
 

@@ -6,12 +6,14 @@ of a tape notes that linear map.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, structure_difference
+from evertrace._src.control.custom import P, R
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive
@@ -24,7 +26,7 @@ _RETURNS = "the jvp rule must return a pair (output, output tangent)"
 
 
 @set_module("evertrace")
-class custom_jvp(custom.Rule):
+class custom_jvp(custom.Rule[P, R]):
     """Give a function a rule for its derivative in forward mode; reverse mode follows from it.
 
     Args:
@@ -80,8 +82,10 @@ class custom_jvp(custom.Rule):
                 anchor="custom-rule",
             )
 
+        call = cast("Callable[..., Any]", self)
+
         def jvp(primals, tangents):
-            out = self(*primals)
+            out = call(*primals)
             terms = [f(t, out, *primals) for f, t in zip(jvps, tangents, strict=True) if f]
             if not terms:
                 return out, tree.map(lambda x: custom.zero_tangent(as_operand(x).aval), out)
@@ -90,7 +94,7 @@ class custom_jvp(custom.Rule):
         self.defjvp(jvp)
 
     @shortened
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Apply the function."""
         rule = self.jvp
         if rule is None:

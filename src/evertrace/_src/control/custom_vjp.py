@@ -12,6 +12,7 @@ from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, take
+from evertrace._src.control.custom import P, R
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive, undefined
@@ -28,7 +29,7 @@ _RETURNS_FIX = "return `out, residuals`; `None` will do where there are none."
 
 
 @set_module("evertrace")
-class custom_vjp(custom.Rule):
+class custom_vjp(custom.Rule[P, R]):
     """Give a function a rule for its derivative in reverse mode.
 
     Args:
@@ -75,7 +76,7 @@ class custom_vjp(custom.Rule):
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     @shortened
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Apply the function."""
         user_fwd, user_bwd = self.fwd, self.bwd
         if user_fwd is None or user_bwd is None:

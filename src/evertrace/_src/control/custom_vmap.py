@@ -12,6 +12,7 @@ from evertrace._src import dims, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, stage_body, structure_difference
+from evertrace._src.control.custom import P, R
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.divisions import of_call
@@ -27,7 +28,7 @@ _RETURNS = "the vmap rule must return a pair (output, which of its leaves are ba
 
 
 @set_module("evertrace.custom_batching")
-class custom_vmap(custom.Rule):
+class custom_vmap(custom.Rule[P, R]):
     """Give a function a rule for `vmap`.
 
     Args:
@@ -68,7 +69,7 @@ class custom_vmap(custom.Rule):
         return vmap_rule
 
     @shortened
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Apply the function."""
         vmap_rule = self.vmap_rule
         if vmap_rule is None:

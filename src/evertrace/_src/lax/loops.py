@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -48,10 +48,30 @@ loop: Any = LazyModule("evertrace._src.control.loop")
 # ---------------------------------------------------------------- while_loop
 
 
+@overload
+def while_loop(
+    cond_fun: Callable[[T], Any],
+    body_fun: Callable[[T], T],
+    init_val: T,
+    *,
+    max_steps: int | None = None,
+) -> T: ...
+
+
+@overload
+def while_loop(
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], T],
+    init_val: Any,
+    *,
+    max_steps: int | None = None,
+) -> T: ...
+
+
 @stateful
 def while_loop(
-    cond_fun: Callable[..., Any],
-    body_fun: Callable[..., T],
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], T],
     init_val: Any,
     *,
     max_steps: int | None = None,
@@ -179,11 +199,33 @@ def _check_condition(cond):
 # ---------------------------------------------------------------- fori_loop
 
 
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, T], T],
+    init_val: T,
+    *,
+    unroll: int | bool | None = None,
+) -> T: ...
+
+
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], T],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> T: ...
+
+
 @stateful
 def fori_loop(
     lower: Any,
     upper: Any,
-    body_fun: Callable[..., T],
+    body_fun: Callable[[Any, Any], T],
     init_val: Any,
     *,
     unroll: int | bool | None = None,
@@ -296,7 +338,7 @@ def _bounds(lower, upper) -> tuple[Any, Any]:
 
 @stateful
 def scan(
-    f: Callable[..., tuple[T, Y]],
+    f: Callable[[Any, Any], tuple[T, Y]],
     init: Any,
     xs: Any = None,
     length: int | None = None,
@@ -478,7 +520,7 @@ def _stack(items):
 
 
 @stateful
-def map(f: Callable[..., T], xs: Any, *, batch_size: int | None = None) -> T:
+def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
     """Apply a function to each slice of arrays along their leading dimension, one after the other.
 
     Like `vmap`, but the slices are worked on in turn: less memory, and `f` runs for one at a time.
