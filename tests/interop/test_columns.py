@@ -116,7 +116,7 @@ def test_all_columns_of_pandas_are_arguments_and_operands(name):
     assert jnp.where(x, 5, 6).tolist() == [5 if v else 6 for v in want]
 
 
-@pytest.mark.parametrize("name", ["Index", "array", "Int64"])
+@pytest.mark.parametrize("name", ["Index", "array", "Int64", "int64[pyarrow]"])
 def test_the_sum_with_what_is_of_pandas_is_of_pandas(name):
     pandas = pytest.importorskip("pandas")
     made = {"Index": pandas.Index, "array": pandas.array}
@@ -124,6 +124,16 @@ def test_the_sum_with_what_is_of_pandas_is_of_pandas(name):
     for found in (jnp.array([3, 4]) + x, x + jnp.array([3, 4])):
         assert type(found).__module__.startswith("pandas")
         assert list(found) == [4, 6]
+
+
+def test_an_array_becomes_a_column_of_arrows():
+    pyarrow = pytest.importorskip("pyarrow")
+    x = jnp.arange(3)
+    assert pyarrow.array(x).equals(pyarrow.array([0, 1, 2], pyarrow.int32()))
+    table = pyarrow.table({"x": x, "y": pyarrow.array(x, pyarrow.float64())})
+    assert table.to_pydict() == {"x": [0, 1, 2], "y": [0.0, 1.0, 2.0]}
+    with pytest.raises(TypeError, match="key"):
+        pyarrow.array(ev.random.split(ev.random.key(0)))
 
 
 @pytest.mark.parametrize("library", ["pandas.Series", "polars.Series", "pyarrow.array"])

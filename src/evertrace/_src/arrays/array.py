@@ -28,6 +28,7 @@ else:
     Fields, Members = native.ArrayBase, Operators
 
 picture: Any = LazyModule("evertrace._src.arrays.picture")
+pyarrow: Any = LazyModule("pyarrow")  # which is there when it asks for a column
 scoped: Any = LazyModule("evertrace._src.arrays.scoped")
 
 _INNER = ("as_literal", "buffer", "host")
@@ -272,6 +273,11 @@ class Array(Fields, Members, metaclass=_ArrayType):
             host = host.view()
             host.flags.writeable = False
         return host.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __arrow_array__(self, type: Any = None) -> Any:
+        """Return the contents as a column of Arrow's, which pyarrow asks for, and pandas by it."""
+        refuse_keys(self, "__arrow_array__ (an array that becomes a column of Arrow's)")
+        return pyarrow.array(np.asarray(self), type=type)
 
     @doors.door
     def __hash__(self) -> int:
