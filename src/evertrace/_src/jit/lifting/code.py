@@ -478,16 +478,16 @@ def _template(code):
         passed.append(f"**{double}")
     # The free variables have to be free in the template too: who looks at its frame reads them.
     free = "".join(f"    {name} = None\n" for name in code.co_freevars)
-    uses = f"        if 0: {', '.join(code.co_freevars)}\n" if code.co_freevars else ""
+    uses = f"0 and ({', '.join(code.co_freevars)}); " if code.co_freevars else ""
     # A trampoline is of its function's kind: a generator delegates, a coroutine awaits.
     kind = "async def" if code.co_flags & inspect.CO_COROUTINE else "def"
     how = "await " if code.co_flags & inspect.CO_COROUTINE else ""
     how = "yield from " if code.co_flags & inspect.CO_GENERATOR else how
+    # All on the line of the `def`, or debuggers would see it run through the function's own lines.
     source = (
         f"def outer():\n{free}"
-        f"    {kind} f({', '.join(parameters)}):\n{uses}"
-        f"        evertrace_hook = {_HOOK}\n"
-        f"        return ({how}evertrace_hook({', '.join(passed)}))\n"
+        f"    {kind} f({', '.join(parameters)}): {uses}evertrace_hook = {_HOOK}; "
+        f"return ({how}evertrace_hook({', '.join(passed)}))\n"
     )
     outer = _code_in(compile(source, code.co_filename, "exec"))
     made = _code_in(outer)
