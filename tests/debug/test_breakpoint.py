@@ -2,6 +2,10 @@
 
 import io
 import logging
+import os
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -152,3 +156,58 @@ def test_effects_are_those_of_debug_callbacks():
     assert {type(e) for e in jaxpr.effects} == {debug.DebugEffect}
     jaxpr = ev.make_jaxpr(lambda x: debug.print("{}", x, ordered=True))(1.0)
     assert {type(e) for e in jaxpr.effects} == {debug.OrderedDebugEffect}
+
+
+# ---------------------------------------------------------------- Python's debugger
+
+
+PROGRAM = """
+import evertrace as ev, evertrace.numpy as jnp
+
+@ev.jit
+def f(x):
+    y = x * 2
+    breakpoint()
+    return y + 1
+
+print(f(jnp.arange(2.0)), f(jnp.arange(2.0)))
+"""
+
+
+def test_pythons_breakpoint_stops_in_a_jitted_function_while_it_is_traced(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "program.py"],
+        input="p y.shape\nc\n",  # a second stop would find no commands, and end the program
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path(ev.__file__).parents[1])},
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[1:] == [
+        "-> return y + 1",
+        "(Pdb) (2,)",
+        "(Pdb) [1. 3.] [1. 3.]",
+    ]
+
+
+def stepped_through(x):
+    y = x + 1
+    return y * 2
+
+
+def test_a_debugger_sees_each_line_of_a_function_in_a_jitted_one_once_and_in_order():
+    first, seen = stepped_through.__code__.co_firstlineno, []
+
+    def trace(frame, event, arg):
+        if frame.f_code.co_name == "stepped_through" and event == "line":
+            seen.append((frame.f_lineno - first, [*frame.f_locals]))
+        return trace
+
+    previous = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        ev.jit(lambda x: stepped_through(x))(jnp.ones(2))
+    finally:
+        sys.settrace(previous)
+    assert [x for x in seen if x[0]] == [(1, ["x"]), (2, ["x", "y"])]

@@ -90,7 +90,8 @@ TABLE = {
     "sys": {
         "pure": "intern exc_info exception exit is_finalizing getdefaultencoding _is_interned "
         "getfilesystemencoding getfilesystemencodeerrors _getframe _getframemodulename "
-        "_is_gil_enabled",
+        "_is_gil_enabled "
+        "breakpointhook",  # a stop while the function is traced is what was asked for
         "asked": "getrecursionlimit getswitchinterval get_int_max_str_digits getdlopenflags "
         "get_coroutine_origin_tracking_depth gettrace getprofile is_stack_trampoline_active",
         "refused": "*",
