@@ -5,7 +5,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import lax
+from evertrace import errors, lax
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 X = np.float32([1, 2, 3])
@@ -321,3 +321,23 @@ def test_a_tracer_shows_the_whole_batch_by_jaxs_name():
 def test_results_made_by_hand_of_what_is_no_type_are_no_arrays(transform):
     with pytest.raises(TypeError, match=r"the function returned a \w+ at result, which is not an"):
         transform(lambda x: ev.core.Literal(x, 1.0))(jnp.ones(3))
+
+
+@pytest.mark.quotes_lines
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (lambda x: x.reshape(4, 4), r"of shape \(3,\) \(size 3\) into shape \(4, 4\)"),
+        (lambda x: lax.slice(x, (0,), (9,)), r"\(0,\) to \(9,\) .* shape \(3,\)"),
+        (lambda x: lax.dynamic_slice(x, (0,), (9,)), r"shape \(9,\) .* shape \(3,\)"),
+        (lambda x: lax.squeeze(x, (0,)), r"dimensions \(0,\) of shape \(3,\)"),
+        (lambda x: lax.pad(x, 0.0, [(1, 1, 0)] * 2), r"\(\(1, 1, 0\), \(1, 1, 0\)\) .* \(3,\)"),
+    ],
+    ids=["reshape", "slice", "dynamic_slice", "squeeze", "pad"],
+)
+@pytest.mark.parametrize("around", [lambda f: f, ev.jit, ev.vmap], ids=["vmap", "jit", "vmap2"])
+def test_what_is_wrong_with_one_example_is_said_of_one_example(function, shapes, around):
+    x = jnp.ones((5, 2, 3)) if around is ev.vmap else jnp.ones((2, 3))
+    with pytest.raises(errors.EvertraceError, match=shapes) as caught:
+        around(ev.vmap(function))(x)
+    assert "called from vmap(<lambda>)" in str(caught.value)

@@ -119,6 +119,11 @@ class BatchTrace(Trace):
                 out, out_dims = prim.batch(self.axis.size, values, dims, **params)
             else:
                 raise missing_rule(prim, "batching rule", prim.batch)
+        except (TypeError, ValueError):  # ours of types and shapes are of these
+            state.trace = previous
+            if batched and prim.batch:  # what is wrong with one example is said of one example
+                prim.typing(args, params)
+            raise
         finally:
             state.trace = previous
         if has_terms or (self.axis.tells and prim.divide and self._mentioned(prim, params)):
