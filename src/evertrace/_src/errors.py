@@ -139,14 +139,18 @@ def out_of_memory(size: int = -1, src: source.Source | None = None) -> "JaxRunti
       src: place of the call in the user's program. By default the user's innermost frame.
     """
     what = "in a compiled program" if size < 0 else f"for an array of {_amount(size)}"
-    there = machine_memory()
-    has = f"; this machine has {_amount(there)}" if size > there else ""
     return user_error(
         JaxRuntimeError,
-        f"RESOURCE_EXHAUSTED: Out of memory {what}{has}.",
+        f"RESOURCE_EXHAUSTED: Out of memory {what}{what_there_is(size)}.",
         fix="use smaller arrays, compute in pieces, or donate inputs that are not needed again.",
         src=src,
     )
+
+
+def what_there_is(size: int) -> str:
+    """Return what to say of the machine's memory after what was asked of it, in bytes."""
+    there = machine_memory()
+    return f"; this machine has {_amount(there)}" if size > there else ""
 
 
 def queued_out_of_memory(src: source.Source | None, _: str) -> "JaxRuntimeError":

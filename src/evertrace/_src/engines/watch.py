@@ -10,6 +10,7 @@ that it is the derivative of.
 """
 
 import contextlib
+import math
 import threading
 
 import numpy as np
@@ -54,9 +55,13 @@ def no_execution_error(name):
 
 def out_of_memory_error(prim, error):
     """Build the error for an operation whose result does not fit into the host's memory."""
+    has = ""
+    if len(error.args) == 2:  # NumPy's: the shape and the dtype
+        shape, dtype = error.args
+        has = errors.what_there_is(math.prod(shape) * dtype.itemsize)
     return errors.user_error(
         errors.JaxRuntimeError,
-        f"RESOURCE_EXHAUSTED: Out of memory in {prim.name}: {error}.",
+        f"RESOURCE_EXHAUSTED: Out of memory in {prim.name}: {error}{has}.",
         fix="use smaller arrays, or compute in pieces.",
         anchor="JaxRuntimeError",
     )
