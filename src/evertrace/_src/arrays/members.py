@@ -7,7 +7,8 @@ compare their signatures with those here. Operands are arrays, also where a trac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, Self, SupportsIndex, TypeAlias, TypeVar
+from enum import Enum
+from typing import Any, Generic, Self, SupportsIndex, TypeAlias, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -23,46 +24,59 @@ Operand: TypeAlias = (
 )
 
 
+class PlaceOptions(TypedDict, total=False):
+    """What the methods of places take by name."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    mode: str | Enum | None  # a `lax.GatherScatterMode`, or its name
+    fill_value: Operand | None
+    wrap_negative_indices: bool
+    out_sharding: Any
+
+
 class Place(Generic[A]):
     """Elements of an array, ``x.at[index]``: each method returns an array that is changed there."""
 
-    def get(self, **options: Any) -> A:
+    def get(self, **options: Unpack[PlaceOptions]) -> A:
         """Return the elements."""
         ...
 
-    def set(self, values: Operand, **options: Any) -> A:
+    def set(self, values: Operand, **options: Unpack[PlaceOptions]) -> A:
         """Return the array with the elements replaced by `values`."""
         ...
 
-    def add(self, values: Operand, **options: Any) -> A:
+    def add(self, values: Operand, **options: Unpack[PlaceOptions]) -> A:
         """Return the array with the elements increased by `values`."""
         ...
 
-    def subtract(self, values: Operand, **options: Any) -> A:
+    def subtract(self, values: Operand, **options: Unpack[PlaceOptions]) -> A:
         """Return the array with the elements decreased by `values`."""
         ...
 
-    def multiply(self, values: Operand, **options: Any) -> A:
+    def multiply(self, values: Operand, **options: Unpack[PlaceOptions]) -> A:
         """Return the array with the elements multiplied by `values`."""
         ...
 
-    def divide(self, values: Operand, **options: Any) -> A:
+    mul = multiply
+
+    def divide(self, values: Operand, **options: Unpack[PlaceOptions]) -> A:
         """Return the array with the elements divided by `values`."""
         ...
 
-    def power(self, values: Operand, **options: Any) -> A:
+    def power(self, values: Operand, **options: Unpack[PlaceOptions]) -> A:
         """Return the array with the elements raised to the power `values`."""
         ...
 
-    def min(self, values: Operand, **options: Any) -> A:
+    def min(self, values: Operand, **options: Unpack[PlaceOptions]) -> A:
         """Return the array with the elements lowered to `values` where greater."""
         ...
 
-    def max(self, values: Operand, **options: Any) -> A:
+    def max(self, values: Operand, **options: Unpack[PlaceOptions]) -> A:
         """Return the array with the elements raised to `values` where less."""
         ...
 
-    def apply(self, func: Callable[[A], Any], **options: Any) -> A:
+    def apply(self, func: Callable[[A], Any], **options: Unpack[PlaceOptions]) -> A:
         """Return the array with a function applied to the elements."""
         ...
 
