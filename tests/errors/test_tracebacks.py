@@ -268,6 +268,35 @@ def test_frames_that_stay(mode):
     assert hidden == (of_evertrace(error) if mode == "tracebackhide" else [])
 
 
+def test_the_whole_traceback_may_be_shown_as_the_cause():
+    ev.config.update("traceback_filtering", "remove_frames")
+
+    def outer(x):
+        return ev.jit(wrong_axis)(x)
+
+    error = raised(ev.jit(outer), x)
+    assert of_evertrace(error) == []
+    whole = [frame.name for frame in traceback.extract_tb(error.__cause__.__traceback__)]
+    users = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    assert users == ["raised", "outer", "wrong_axis"]
+    assert [name for name in whole if name in users] == ["outer", "wrong_axis"]  # from the door on
+    assert len(of_evertrace(error.__cause__)) > 5
+    text = "".join(traceback.format_exception(error))
+    assert text.count("The above exception was the direct cause") == 1
+    assert str(error) in str(error.__cause__)
+
+
+def test_the_whole_traceback_is_caused_by_what_the_user_names():
+    ev.config.update("traceback_filtering", "remove_frames")
+
+    def f(x):
+        raise ValueError("one") from KeyError("two")
+
+    whole = raised(ev.jit(f), x).__cause__
+    assert "one" in str(whole)
+    assert type(whole.__cause__) is KeyError
+
+
 def test_a_cause_of_the_users_own_stays():
     def f(x):
         raise ValueError("one") from KeyError("two")

@@ -38,7 +38,9 @@ def judged(program):
     try:
         found = evaluated(program)
     except MemoryError as error:
-        return Verdict(CLEAR if _is_worded(error) else MEMORY, _cause(error), str(error)[:300])
+        numpys = _is_users(error) and "Unable to allocate" in str(error)
+        clear = _is_worded(error) or numpys
+        return Verdict(CLEAR if clear else MEMORY, _cause(error), str(error)[:300])
     except BaseException as error:
         verdict = judged_error(error)
         return Verdict(CLEAR) if verdict.kind == RAW and _is_plains(program, error) else verdict
@@ -125,6 +127,8 @@ def compared(program, found):
     if "v.Mutating" in program.text:  # how often a value is asked that changes so, nobody says
         return Verdict(RIGHT)
     if program.target == "ev.closure_convert":  # hoists what is traced: under jit numbers, too
+        return Verdict(RIGHT)
+    if program.target.endswith("rng_uniform"):  # which draws anew each time
         return Verdict(RIGHT)
     if program.target in POWERS and _has_infinite_complex(program):
         return Verdict(RIGHT)
@@ -232,6 +236,8 @@ def _of_arrays(a, b, by_modulus):
     x, y = (np.asarray(z).astype(complex) for z in (a, b))
     if not ev.numpy.issubdtype(a.dtype, np.inexact):
         return None if np.array_equal(x, y) else f"integers: {x.ravel()[:6]}, not {y.ravel()[:6]}"
+    if by_modulus and a.dtype.kind == "c":  # with what parts they are infinite nobody says
+        x, y = (np.where(np.isfinite(z), z, np.where(np.isinf(z), np.inf, z)) for z in (x, y))
     for part, other in ((x.real, y.real), (x.imag, y.imag)):
         with np.errstate(all="ignore"):
             sized = np.stack([y.real, y.imag]) if by_modulus else other

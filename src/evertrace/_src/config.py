@@ -139,7 +139,8 @@ class Config:
         "auto", "quiet_remove_frames", "remove_frames", "tracebackhide", "off"
     ] = "auto"
     """Whether tracebacks lose evertrace's own frames: ``"off"`` shows them all, ``"tracebackhide"``
-    marks them, which IPython and pytest take for hidden; all others remove them."""
+    marks them, which IPython and pytest take for hidden; all others remove them, and
+    ``"remove_frames"`` shows the whole traceback above, as the cause of the error."""
     semantic: tuple[Any, ...] = dataclasses.field(init=False, repr=False)
     """Values of `SEMANTIC_FIELDS`, which change what tracing gives."""
     watched: bool = dataclasses.field(init=False, repr=False)

@@ -55,6 +55,8 @@ def shorten(error: Exception) -> None:
         if mode == "tracebackhide":
             _hide(error.__traceback__)
             return
+        if mode == "remove_frames":
+            _keep_whole(error)
         error.__traceback__ = _users(error.__traceback__)
         _forget_handled(error)
         if type(error) is AttributeError:
@@ -100,6 +102,34 @@ def _users(traceback: TracebackType | None) -> TracebackType | None:
     for x in reversed(kept):
         made = TracebackType(made, x.tb_frame, x.tb_lasti, x.tb_lineno)
     return made
+
+
+class UnfilteredStackTrace(Exception):
+    """The cause of an error whose traceback was shortened: it has all frames, ours among them."""
+
+    rest: TracebackType | None = None  # of the error, from where it was shortened last
+
+
+def _keep_whole(error: Exception) -> None:
+    """Have an error be caused by one with the whole traceback, at each door that it leaves by."""
+    entries, whole = [*_entries(error.__traceback__)], error.__cause__
+    if isinstance(whole, UnfilteredStackTrace):  # what was added since goes in front of it
+        here = next((i for i, x in enumerate(entries) if x is whole.rest), len(entries))
+        for x in reversed(entries[:here]):
+            whole.__traceback__ = TracebackType(
+                whole.__traceback__, x.tb_frame, x.tb_lasti, x.tb_lineno
+            )
+    elif any(map(_is_frame_of_ours, entries)):
+        whole = UnfilteredStackTrace(
+            f"{type(error).__name__}: {error}\n\nThe above is the error as it was raised; the "
+            "traceback below leaves evertrace's own frames out."
+        ).with_traceback(error.__traceback__)
+        whole.__cause__, whole.__context__ = error.__cause__, error.__context__
+        whole.__suppress_context__ = error.__suppress_context__
+        error.__cause__ = whole
+    else:
+        return
+    error.__traceback__ = whole.rest = _users(error.__traceback__)
 
 
 def _forget_handled(error: BaseException) -> None:

@@ -6,7 +6,7 @@ import types
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from evertrace._src import errors, tree
+from evertrace._src import doors, errors, tree
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.signatures import signature_of
@@ -201,29 +201,29 @@ def _is_python(fun):
     return isinstance(fun, types.FunctionType)
 
 
-def _as_indices(option, nums):
-    if nums is None:
+def _as_indices(option, given):
+    if given is None:
         return ()
-    nums = tuple(nums) if isinstance(nums, Iterable) else (nums,)
+    nums = tuple(given) if isinstance(given, Iterable) else (given,)
     try:
         return tuple(map(operator.index, nums))
     except TypeError:
         raise errors.user_error(
             TypeError,
-            f"jit: {option} must be an int or a sequence of ints, got {nums}.",
+            f"jit: {option} must be an int or a sequence of ints, got {doors.shown(given)}.",
             fix="count the arguments from 0.",
             anchor="argnums",
         ) from None
 
 
-def _as_names(option, names):
-    if names is None:
+def _as_names(option, given):
+    if given is None:
         return frozenset()
-    names = tuple(names) if isinstance(names, Iterable) and type(names) is not str else (names,)
+    names = tuple(given) if isinstance(given, Iterable) and type(given) is not str else (given,)
     if not all(isinstance(name, str) for name in names):
         raise errors.user_error(
             TypeError,
-            f"jit: {option} must be a str or a sequence of strs, got {names}.",
+            f"jit: {option} must be a str or a sequence of strs, got {doors.shown(given)}.",
             fix="write names of arguments.",
             anchor="argnums",
         )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import config, errors
+from evertrace._src import config, doors, errors
 from evertrace._src.core.placement import is_local
 from evertrace._src.engines import runtime
 from evertrace._src.support import set_module
@@ -75,15 +75,15 @@ class _Axes:
         if len(names) != len(self.axis_sizes):
             raise errors.user_error(
                 ValueError,
-                f"{where}: {len(names)} axis names {names} for {len(self.axis_sizes)} axes of "
-                f"sizes {self.axis_sizes}.",
+                f"{where}: {len(names)} axis names {doors.shown(names)} for "
+                f"{len(self.axis_sizes)} axes of sizes {doors.shown(self.axis_sizes)}.",
                 fix="name every axis of the grid, e.g. by reshaping the devices.",
                 anchor="mesh",
             )
-        if None in names or len(set(names)) < len(names):
+        if any(n is None for n in names) or len(set(names)) < len(names):
             raise errors.user_error(
                 ValueError,
-                f"{where}: axis names must be distinct and not None, got {names}.",
+                f"{where}: axis names must be distinct and not None, got {doors.shown(names)}.",
                 fix="rename an axis.",
                 anchor="mesh",
             )

@@ -256,7 +256,7 @@ def svd(a, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
     def one(x):
         call = routine("gesvd" if by_iteration else "gesdd", x)
-        u, s, vt, info = call(x, compute_uv=compute_uv, full_matrices=full_matrices)
+        u, s, vt, info = call(x, compute_uv=bool(compute_uv), full_matrices=bool(full_matrices))
         return or_nan(info, s, u, vt)[: len(outs)]
 
     outs = [((k,), real_dtype(a.dtype))]
