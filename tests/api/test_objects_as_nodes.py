@@ -4,6 +4,7 @@ Each case is run as it is and jitted, and says what plain Python would give.
 """
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -401,3 +402,16 @@ def test_jaxs_rules_refuse_objects():
         ):
             with pytest.raises(TypeError, match=r"State.* is not an array"):
                 call()
+
+
+class Counting(itertools.count):
+    """Made by C, with attributes, as the blocks of a DataFrame are."""
+
+
+@pytest.mark.parametrize("transform", [ev.grad, ev.vmap])
+def test_objects_that_only_c_can_make_are_refused_in_words(transform):
+    counting = Counting(3)
+    counting.x = X
+    message = r"an object of .*Counting is made by C[\s\S]*pass in the arrays that it holds"
+    with pytest.raises(TypeError, match=message):
+        transform(lambda c: c.x.sum())(counting)

@@ -36,7 +36,7 @@ CASES = {
     ),
     "a method": (
         lambda: X.reshape(x=1), TypeError,
-        "reshape: _reshape() got an unexpected keyword argument 'x'. It was called as "
+        "reshape: reshape() got an unexpected keyword argument 'x'. It was called as "
         "reshape(f32[2,3], x=1).",
     ),
     "a primitive": (

@@ -207,6 +207,11 @@ TEXTS = {
         "sum(f32[2,3], axes=0).",
         "did you mean `axis`?",
     ),
+    "a width by its other name": (
+        lambda: jnp.zeros(3, "fp32"), TypeError,
+        "dtype: data type 'fp32' not understood.",
+        "did you mean `float32`",
+    ),
     "a keyword that nothing resembles": (
         lambda: jnp.hypot(X, X, foo=0), TypeError,
         "hypot: hypot() got an unexpected keyword argument 'foo'. It was called as "

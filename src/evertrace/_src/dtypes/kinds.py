@@ -162,7 +162,7 @@ def as_dtype(dtype: DTypeLike) -> DType:
             TypeError,
             f"dtype: {str(error)[:200]}.",
             fix=suggestion(
-                dtype if isinstance(dtype, str) else "",
+                dtype.replace("fp", "float") if isinstance(dtype, str) else "",
                 NAMES,
                 "give a dtype, its name, or a scalar type, such as `jnp.float32`.",
             ),

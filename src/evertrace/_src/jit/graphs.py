@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.aval import is_inexact
@@ -125,7 +126,16 @@ def _empty(x):
     """Return an object of the same class with nothing in it, without running `__init__`."""
     cls = type(x)
     base: Any = next(b for b in (*CONTAINERS, types.SimpleNamespace, object) if issubclass(cls, b))
-    made = base.__new__(cls)
+    try:
+        made = base.__new__(cls)
+    except TypeError:
+        raise errors.user_error(
+            TypeError,
+            f"an object of {cls.__module__}.{cls.__qualname__} is made by C, which makes none with "
+            "traced arrays in their places.",
+            fix="pass in the arrays that it holds.",
+            anchor="objects-as-nodes",
+        ) from None
     if base is collections.deque:
         base.__init__(made, (), x.maxlen)
     elif base is collections.defaultdict:

@@ -7,24 +7,14 @@ result is whatever was in its memory before.
 import numpy as np
 
 from evertrace._src.core.jaxpr import Literal, subjaxprs
+from evertrace._src.ops import elementwise as ops
+from evertrace._src.ops import special
 
-_MAKING = frozenset(
-    [
-        "acos",
-        "acosh",
-        "asin",
-        "atanh",
-        "div",
-        "log",
-        "log1p",
-        "lgamma",
-        "digamma",
-        "pow",
-        "rsqrt",
-        "sqrt",
-    ]
-)
-"""Names of primitives that make NaN of finite numbers."""
+_MAKING = frozenset({
+    *(ops.acos_p, ops.acosh_p, ops.asin_p, ops.atanh_p, ops.div_p, ops.log_p, ops.log1p_p),
+    *(ops.pow_p, ops.rsqrt_p, ops.sqrt_p, special.digamma_p, special.lgamma_p),
+})  # fmt: skip
+"""Those that make NaN of finite numbers."""
 
 
 def may_be_constant(jaxpr, consts):
@@ -44,8 +34,8 @@ def _has(jaxpr, known):
             return True
         if all(fixed):
             # A number that is written divides none by zero, and no rule looks at 0 / 0.
-            by_number = eqn.primitive.name == "div" and type(eqn.invars[1]) is Literal
-            if eqn.primitive.name in _MAKING and not by_number:
+            by_number = eqn.primitive is ops.div_p and type(eqn.invars[1]) is Literal
+            if eqn.primitive in _MAKING and not by_number:
                 return True
             known.update(eqn.outvars)
         for inner in subjaxprs(eqn.params):
