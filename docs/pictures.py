@@ -223,6 +223,27 @@ def attention() -> None:
     right.legend(frameon=False, fontsize=8, loc="upper left")
 
 
+def jaxpr() -> None:
+    """Draw the program of the page on jaxprs, as notebooks do."""
+
+    def predict(w: Any, b: Any, x: Any) -> Any:
+        return jnp.tanh(x @ w + b).sum()
+
+    made = ev.make_jaxpr(predict)(jnp.ones((3, 2)), jnp.ones(2), jnp.ones((4, 3)))
+    shown = str(made._repr_html_())
+    style = "".join(re.findall("<style>(.*?)</style>", shown, re.DOTALL))
+    size, inside = re.findall("<svg ([^>]*)>(.*?)</svg>", shown, re.DOTALL)[0]
+    width, height = [float(x) + 16 for x in re.findall(r'(?:width|height)="([\d.]+)"', size)]
+    inside = re.sub(r"\n[^<]*:\d+ in predict:", "\n", inside)  # where this file lies
+    (HERE / "tutorial" / "pictures" / "jaxpr.svg").write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="-8 -8 {width} {height}"><style>{style}'
+        "svg { color: #222; background: #fff }"
+        f'</style><g class="evertrace"><g class="graph">{inside}</g></g></svg>\n',
+        encoding="utf-8",
+    )
+
+
 TUTORIAL = sizes, attention
 
 
@@ -230,6 +251,7 @@ def main() -> None:
     """Draw what the tutorial explains, the tables of benchmarks, and the cookbook's sections."""
     made: dict[str, Any] = {"__name__": "__main__"}
     plt.rcParams.update(STYLE)
+    jaxpr()
     for draw in TUTORIAL:
         draw()
         path = HERE / "tutorial" / "pictures" / f"{draw.__name__}.svg"

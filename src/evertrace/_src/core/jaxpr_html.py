@@ -3,16 +3,27 @@
 from typing import Any, cast
 
 from evertrace._src import markup, source
-from evertrace._src.core import pretty
+from evertrace._src.core import jaxpr_graph, pretty
 
 _MOST = 500  # equations that are shown, those of inner programs included
+_MOST_DRAWN = 400  # nodes of a graph: equations, inputs and results
 
 
 def page(jaxpr: Any) -> str:
     """Return an open jaxpr as HTML."""
     writer = _Writer()
     body = writer.body(jaxpr, pretty.Names())
-    return markup.folded(f"<b>jaxpr</b> {_signature(jaxpr)}", body, is_open=True)
+    drawn = _graph(jaxpr, writer)
+    return markup.folded(f"<b>jaxpr</b> {_signature(jaxpr)}", drawn + body, is_open=True)
+
+
+def _graph(jaxpr: Any, writer: "_Writer") -> str:
+    """Return the fold of a program's graph, in which variables are called as in the listing."""
+    if not jaxpr.eqns:
+        return ""
+    if writer.nodes > _MOST_DRAWN:
+        return f"<div>{markup.dim(f'no graph, as it has more than {_MOST_DRAWN} nodes')}</div>"
+    return markup.folded("graph", jaxpr_graph.drawn(jaxpr, writer.names))
 
 
 def _signature(jaxpr: Any) -> str:
@@ -27,10 +38,14 @@ class _Writer:
 
     def __init__(self) -> None:
         self.left = _MOST
+        self.nodes = 0  # of the graph
         self.written: dict[int, str] = {}
+        self.names: dict[int, pretty.Names] = {}  # by the programs' ids
 
     def body(self, jaxpr: Any, names: pretty.Names) -> str:
         """Return what stands below the summary of a program."""
+        self.names[id(jaxpr)] = names
+        self.nodes += sum(map(len, (jaxpr.constvars, jaxpr.invars, jaxpr.eqns, jaxpr.outvars)))
         inputs = " ".join([_variable(v, names, True) for v in (*jaxpr.constvars, *jaxpr.invars)])
         used = pretty.used_ids(jaxpr)
         lines = [f"<div>{markup.dim('inputs')} {inputs}</div>"]
