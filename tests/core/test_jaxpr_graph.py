@@ -21,7 +21,7 @@ def graph(fun, *args):
     folds = [x for x in page.iter("details") if x[0].text == "graph"]
     assert len(folds) == 1
     assert folds[0].get("open") is None
-    return folds[0].find("div/div[@class='graph']")
+    return folds[0].find("div/div[@class='drawn']/div[@class='graph']")
 
 
 def words(element):

@@ -25,6 +25,7 @@ _GAP = 28  # between programs of the same equation
 _PADDING = 12  # on either side of them
 
 _STYLE = """
+.evertrace .drawn { overflow-x: auto }
 .evertrace .graph { position: relative; width: max-content; padding: .4em 2px }
 .evertrace .strip { position: relative }
 .evertrace .graph svg { display: block; overflow: visible; max-width: none }
@@ -90,7 +91,8 @@ def drawn(jaxpr: Any, names: dict[int, pretty.Names]) -> str:
       jaxpr: the program.
       names: those of its variables and of its inner programs', by the ids of the programs.
     """
-    return f"<style>{_STYLE}</style>{_Drawer(names).graph(jaxpr)[0]}"
+    graph, _ = _Drawer(names).graph(jaxpr)
+    return f'<style>{_STYLE}</style><div class="drawn">{graph}</div>'
 
 
 class _Graph:
