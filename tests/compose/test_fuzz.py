@@ -110,9 +110,15 @@ QUICK_EXACT, QUICK_MIXED = 60, 40
 GROUP = 20  # programs per test
 
 
-def groups(first, count):
+def groups(first, count, each_change=None):
+    """Return programs in groups; with `each_change`, only so many of them run for each change."""
     return [
-        pytest.param(range(i, i + GROUP), id=f"{i}") for i in range(first, first + count, GROUP)
+        pytest.param(
+            range(i, i + GROUP),
+            id=f"{i}",
+            marks=[pytest.mark.nightly] if each_change and i - first >= each_change else [],
+        )
+        for i in range(first, first + count, GROUP)
     ]
 
 
@@ -131,7 +137,7 @@ def test_programs_of_mixed_dtypes(seeds):
 # By JAX's rules, which watch no state: these programs have none, and run in half the time.
 @pytest.mark.slow
 @pytest.mark.usefixtures("strict_rules")
-@pytest.mark.parametrize("seeds", groups(QUICK_EXACT, 640))
+@pytest.mark.parametrize("seeds", groups(QUICK_EXACT, 640, each_change=200))
 def test_more_float64_programs(seeds):
     for seed in seeds:
         run_one(seed)
@@ -139,7 +145,7 @@ def test_more_float64_programs(seeds):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("strict_rules")
-@pytest.mark.parametrize("seeds", groups(QUICK_MIXED, 260))
+@pytest.mark.parametrize("seeds", groups(QUICK_MIXED, 260, each_change=100))
 def test_more_programs_of_mixed_dtypes(seeds):
     for seed in seeds:
         run_one(seed, exact=False)

@@ -27,6 +27,7 @@ from tests.contract.programs import Maker, make
 from tests.contract.snapshots import Snapshot
 
 SHARDS, SEEDS_OF_A_SHARD = 40, 50
+EACH_CHANGE = 20  # shards; `scripts/nightly` runs all of them
 # Tapes are compiled in no time. Without them, four of five shards do without XLA, which takes long.
 COMPILED_EVERY = 1 if extension.is_built() else 5
 # Of each theme; what the C++ does not change is shown by fewer, `scripts/nightly` runs many more.
@@ -37,7 +38,13 @@ SEEDS_OF_A_THEME = 20  # with so many themes; `python -m tests.contract --theme`
 
 @pytest.mark.slow
 @pytest.mark.engine
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize(
+    "shard",
+    [
+        pytest.param(i, marks=[pytest.mark.nightly] * (i >= EACH_CHANGE), id=f"{i}")
+        for i in range(SHARDS)
+    ],
+)
 def test_jit_does_what_python_does(shard):
     first = shard * SEEDS_OF_A_SHARD
     interpreted = shard % COMPILED_EVERY != 0

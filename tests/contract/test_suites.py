@@ -8,6 +8,7 @@ pytest.importorskip("test.list_tests", reason="this Python comes without its tes
 
 QUICK = {"test_userlist", "test_userdict", "test_slice", "test_graphlib", "test_range"}
 LONG = {"test_dict", "test_ordered_dict", "test_tuple"}  # tests of many seconds
+NIGHTLY = {"test_set", "test_statistics", "test_weakset", "test_long"}  # half a minute and more
 # Tests that look at what a trace cannot keep from them: patched builtins, the cell of a class,
 # which object the function is that stands for one in C, and when exactly an object dies that the
 # call itself has made. A second call, which traces nothing, has none of this.
@@ -25,7 +26,10 @@ SEES_THE_TRACE = {
 
 def _parameters():
     for module in sorted({*suites.available()} - LONG):
-        yield pytest.param(module, marks=[] if module in QUICK else [pytest.mark.slow])
+        marks = [pytest.mark.slow] * (module not in QUICK) + [pytest.mark.nightly] * (
+            module in NIGHTLY
+        )
+        yield pytest.param(module, marks=marks)
 
 
 @pytest.mark.parametrize("module", list(_parameters()))
