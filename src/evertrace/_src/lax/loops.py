@@ -40,6 +40,7 @@ from evertrace._src.transforms.jvp import JVPTrace
 from evertrace._src.transforms.linearize import TapeTrace
 
 T = TypeVar("T")
+Carried = TypeVar("Carried")  # by this name pages find it: arrays have a property T
 Y = TypeVar("Y")
 
 bounded: Any = LazyModule("evertrace._src.control.bounded")
@@ -50,32 +51,32 @@ loop: Any = LazyModule("evertrace._src.control.loop")
 
 @overload
 def while_loop(
-    cond_fun: Callable[[T], Any],
-    body_fun: Callable[[T], T],
-    init_val: T,
+    cond_fun: Callable[[Carried], Any],
+    body_fun: Callable[[Carried], Carried],
+    init_val: Carried,
     *,
     max_steps: int | None = None,
-) -> T: ...
+) -> Carried: ...
 
 
 @overload
 def while_loop(
     cond_fun: Callable[[Any], Any],
-    body_fun: Callable[[Any], T],
+    body_fun: Callable[[Any], Carried],
     init_val: Any,
     *,
     max_steps: int | None = None,
-) -> T: ...
+) -> Carried: ...
 
 
 @stateful
 def while_loop(
     cond_fun: Callable[[Any], Any],
-    body_fun: Callable[[Any], T],
+    body_fun: Callable[[Any], Carried],
     init_val: Any,
     *,
     max_steps: int | None = None,
-) -> T:
+) -> Carried:
     """Apply a function to a value again and again while a condition holds.
 
     Args:
@@ -203,33 +204,33 @@ def _check_condition(cond):
 def fori_loop(
     lower: Any,
     upper: Any,
-    body_fun: Callable[[Any, T], T],
-    init_val: T,
+    body_fun: Callable[[Any, Carried], Carried],
+    init_val: Carried,
     *,
     unroll: int | bool | None = None,
-) -> T: ...
+) -> Carried: ...
 
 
 @overload
 def fori_loop(
     lower: Any,
     upper: Any,
-    body_fun: Callable[[Any, Any], T],
+    body_fun: Callable[[Any, Any], Carried],
     init_val: Any,
     *,
     unroll: int | bool | None = None,
-) -> T: ...
+) -> Carried: ...
 
 
 @stateful
 def fori_loop(
     lower: Any,
     upper: Any,
-    body_fun: Callable[[Any, Any], T],
+    body_fun: Callable[[Any, Any], Carried],
     init_val: Any,
     *,
     unroll: int | bool | None = None,
-) -> T:
+) -> Carried:
     """Apply ``value = body_fun(i, value)`` for i from `lower` to `upper` - 1.
 
     If both bounds are known when the loop is traced it is a `scan`, and so can be differentiated in
@@ -338,14 +339,14 @@ def _bounds(lower, upper) -> tuple[Any, Any]:
 
 @stateful
 def scan(
-    f: Callable[[Any, Any], tuple[T, Y]],
+    f: Callable[[Any, Any], tuple[Carried, Y]],
     init: Any,
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[T, Y]:
+) -> tuple[Carried, Y]:
     """Loop over the leading dimension of arrays, with a carry, and stack what each turn returns.
 
     ::

@@ -275,7 +275,7 @@ class _Loops:
 
         size = self.sizes[axis]
         if self.grid.sizes[axis] is None:  # nothing is cut
-            results = fori_loop(0, size, lambda i, args: fun(*args, i), carry)
+            results: list[Any] = fori_loop(0, size, lambda i, args: fun(*args, i), carry)
             results = [as_operand(x) for x in results]
             return results[:num_carried], results[num_carried:] if is_kept else scratch
         slices = [ShapedArray(x.aval.shape[1:], x.aval.dtype) for x in xs]
