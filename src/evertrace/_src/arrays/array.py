@@ -40,16 +40,6 @@ class _ArrayType(type):
     What stands for a NumPy array says that it is one of NumPy's, and is none of ours.
     """
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if not args or not isinstance(args[0], ShapedArray):
-            raise errors.user_error(
-                TypeError,
-                "Array: an array is not made by its class.",
-                fix="call `jnp.array(...)`, or `jnp.asarray(...)` to take what is one already.",
-                anchor="not-an-array",
-            )
-        return super().__call__(*args, **kwargs)
-
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Operators) and issubclass(x.__class__, Operators)
 
