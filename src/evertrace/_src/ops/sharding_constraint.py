@@ -100,7 +100,7 @@ def _abstract(x, *, sharding, unconstrained_dims):
     if not set(unconstrained_dims) <= set(range(x.ndim)):
         raise errors.user_error(
             errors.ShapeError,
-            f"sharding_constraint: unconstrained_dims {doors.shown(unconstrained_dims)} are "
+            f"sharding_constraint: unconstrained_dims {doors.shown(unconstrained_dims)} must be "
             f"dimensions of an operand of shape {x.shape}.",
             fix="pass a frozenset of ints, each from 0 on and below the number of dimensions.",
             anchor="shape",
