@@ -140,8 +140,9 @@ def worded(
         if not is_accident(error) or _has_outer_door():
             return None
         what = str(error).rstrip(".") or type(error).__name__
-        if _MISMATCH.search(what):  # said of the function behind the door, whatever its name is
-            what = re.sub(r"^[\w<>]+\(\)", f"{name}()", what)
+        behind = f"{getattr(function, '__name__', name)}()"
+        if _MISMATCH.search(what) and what.startswith(behind):  # users call it by its public name
+            what = f"{name}(){what.removeprefix(behind)}"
         given = ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
         made = errors.user_error(
             class_of(error),
