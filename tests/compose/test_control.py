@@ -50,7 +50,7 @@ def product(x, y):
 
 
 def value(x):
-    return float(np.asarray(x.host() if hasattr(x, "host") else x))
+    return float(np.asarray(x._contents() if hasattr(x, "_contents") else x))
 
 
 # Each program: with the constructs, in plain Python.

@@ -243,7 +243,7 @@ HOLDERS = {
     "NumPy": np.asarray,
     "a view": lambda x: np.asarray(x)[1:],
     "a buffer": lambda x: memoryview(np.asarray(x)),
-    "a device": lambda x: x.buffer(ev.devices()[0]),
+    "a device": lambda x: x._buffer_on(ev.devices()[0]),
     "a reshaped array": lambda x: x.reshape(-1),
 }
 

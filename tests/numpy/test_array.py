@@ -124,6 +124,15 @@ def test_keys_are_lent_to_nobody(lend, what):
         lend(random.key(0))
 
 
+@pytest.mark.parametrize("args", [(), (1.0,), (3, np.ones(3))], ids=["nothing", "one", "two"])
+@pytest.mark.parametrize("called", [ev.Array, ev.jit(lambda *args: ev.Array(*args))])
+def test_the_class_makes_no_arrays(called, args):
+    with pytest.raises(
+        TypeError, match=r"Array: an array is not made by its class[\s\S]*jnp.array"
+    ):
+        called(*args)
+
+
 def test_array_namespace_and_type():
     x = jnp.ones(2)
     assert x.__array_namespace__() is jnp

@@ -32,7 +32,7 @@ def array(x, weak_type=False):
 
 def to_numpy(x):
     """Return the contents of an array or literal."""
-    return np.asarray(x.host())
+    return np.asarray(x._contents())
 
 
 def flat(fun):

@@ -60,7 +60,7 @@ def door(function: F) -> F:
     def outer(*args: Any, **kwargs: Any) -> Any:
         try:
             try:
-                return inner(*args, **kwargs)
+                return inner(*args, **kwargs) if kwargs else inner(*args)  # a dict less
             except Exception as error:
                 called, given = (_class_name(args[0]), args[1:]) if makes else (name, args)
                 if (made := worded(error, called, given, kwargs, inner)) is None:

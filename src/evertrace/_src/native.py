@@ -71,12 +71,18 @@ class _ArrayFields:
     # `_sharding` is set only where the array is laid out over a mesh.
     __slots__ = ("__weakref__", "_buffer", "_committed", "_device", "_host", "_sharding", "aval")
 
-    def __init__(self, aval, host=None, buffer=None, device=None, committed=False):
+    def __init__(self, aval=None, host=None, buffer=None, device=None, committed=False):
+        if not isinstance(aval, AvalBase):
+            self._not_made_so()
         self.aval, self._host, self._buffer = aval, host, buffer
         self._device, self._committed = device, committed
 
     _on_host = property(lambda self: self._host is not None)
     _settled = True
+
+    def _not_made_so(self):
+        raise NotImplementedError  # as the class of arrays does
+
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)

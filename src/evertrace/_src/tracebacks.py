@@ -26,7 +26,7 @@ def shortened(function: F) -> F:
     @functools.wraps(function)
     def outer(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            return function(*args, **kwargs) if kwargs else function(*args)  # a dict less
         except Exception as error:
             shorten(error)
             raise

@@ -150,7 +150,10 @@ int array_init(PyObject* object, PyObject* args, PyObject* kwargs) {
   PyObject *aval, *host = nullptr, *buffer = nullptr, *device = nullptr;
   int committed = 0;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOp:Array", const_cast<char**>(names), &aval,
-                                   &host, &buffer, &device, &committed)) {
+                                   &host, &buffer, &device, &committed) ||
+      !PyObject_TypeCheck(aval, aval_base())) {
+    forget_error();
+    const Ref none(PyObject_CallMethod(object, "_not_made_so", nullptr));  // it raises
     return -1;
   }
   ArrayObject* self = as_array(object);
@@ -288,24 +291,35 @@ PyGetSetDef array_getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
+// Lends the memory of a NumPy array, but not to be written to.
+int lend_memory(PyObject* host, Py_buffer* view, int flags) {
+  if ((flags & PyBUF_WRITABLE) != 0) {
+    PyErr_SetString(PyExc_BufferError, "arrays are not written to");
+    return -1;
+  }
+  if (PyObject_GetBuffer(host, view, flags) != 0) return -1;
+  view->readonly = 1;
+  return 0;
+}
+
 int lend(PyObject* object, Py_buffer* view, int flags) {
-  const ArrayObject* self = as_array(object);
-  const AvalObject* aval = is_array(object) ? aval_facts(self->aval) : nullptr;
+  const AvalObject* aval = is_array(object) ? aval_facts(as_array(object)->aval) : nullptr;
   PyErr_Clear();
-  if (aval != nullptr && PyArray_DescrCheck(aval->dtype) && self->data != nullptr) {
+  if (aval != nullptr && PyArray_DescrCheck(aval->dtype)) {
     if (PyTypeNum_ISUSERDEF(reinterpret_cast<PyArray_Descr*>(aval->dtype)->type_num)) {
       PyErr_SetString(PyExc_BufferError, "the buffer protocol has no elements of this dtype");
       return -1;
     }
     const Ref host(get_host(object, nullptr));
-    return host ? PyObject_GetBuffer(host.get(), view, flags) : -1;
+    if (!host) return -1;
+    if (PyArray_Check(host.get())) return lend_memory(host.get(), view, flags);
   }
   const Ref memory(PyObject_CallMethod(object, "__buffer__", "i", flags));
   return memory ? PyObject_GetBuffer(memory.get(), view, flags) : -1;
 }
 
 // Lends the contents: what `__buffer__` does, which Python itself would call from 3.12 on. NumPy asks
-// for it before anything else, so what has a dense array is not asked in Python. It forgets whatever
+// for it before anything else, so what is here is not asked for in Python. It forgets whatever
 // is raised here, and asks in another way.
 int lend_buffer(PyObject* object, Py_buffer* view, int flags) {
   view->obj = nullptr;

@@ -93,7 +93,7 @@ inline const AvalObject* aval_facts(PyObject* aval) {
 }
 
 // The contents of an array where they are dense, aligned memory of the host; else null without an
-// error: then its method `host()` has them. Valid while the array is alive and not deleted.
+// error: then its method `_contents` has them. Valid while the array is alive and not deleted.
 const void* find_data(PyObject* array);  // the same, for the first time
 inline const void* array_data(PyObject* array) {
   const void* data = reinterpret_cast<ArrayObject*>(array)->data;

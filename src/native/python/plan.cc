@@ -138,7 +138,7 @@ const void* array_contents(PyObject* array) {
   if (data != nullptr) return data;
   auto* self = reinterpret_cast<ArrayObject*>(array);
   if (self->host != nullptr) return nullptr;  // it is not dense
-  static PyObject* name = PyUnicode_InternFromString("host");
+  static PyObject* name = PyUnicode_InternFromString("_contents");
   Ref host(PyObject_CallMethodNoArgs(array, name));
   if (!host) {  // the Python path has the same error, with more to say
     forget_error();

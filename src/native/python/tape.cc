@@ -255,7 +255,7 @@ const void* tape_input(PyObject* x, int64_t bytes, bool is_long, bool for_queue,
       }
       if (PyErr_Occurred()) return nullptr;
     }
-    held = Ref(PyObject_CallMethod(x, "host", nullptr));
+    held = Ref(PyObject_CallMethod(x, "_contents", nullptr));
     if (!held) return nullptr;
   } else {
     held = Ref::borrow(x);

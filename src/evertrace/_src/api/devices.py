@@ -212,9 +212,11 @@ def _checked_space(x, space):
 def _moved(x, leaf, device, donate):
     if device.platform == "cpu":
         # Arrays share host memory, never a buffer: donating one must not delete the other.
-        moved = Array(x.aval, x.host(), None, device, committed=True)
+        moved = Array(x.aval, x._contents(), None, device, committed=True)
     else:
-        moved = Array(x.aval, None, runtime.put(x.host(), device, may_alias=False), device, True)
+        moved = Array(
+            x.aval, None, runtime.put(x._contents(), device, may_alias=False), device, True
+        )
     if donate and x is leaf:
         x.delete()
     return moved

@@ -43,7 +43,7 @@ class _Function(TextRule):
         """Trace the function and write what it does."""
         staged = stage(lambda *xs: self.flat(*xs, **params), [x.aval for x in operands])
         if staged.captured:
-            constants = [b.array(x.host(), x.aval) for x in staged.captured]
+            constants = [b.array(x._contents(), x.aval) for x in staged.captured]
             operands = (*constants, *operands)
         results = b.inline(staged.jaxpr, operands)
         return results if self.multiple_results else results[0]
@@ -51,7 +51,7 @@ class _Function(TextRule):
     def emit(self, e, eqn, xs):
         """Write what the function does as instructions of a tape."""
         staged = stage(lambda *xs: self.flat(*xs, **eqn.params), [v.aval for v in eqn.invars])
-        constants = [e.constant(x.host()) for x in staged.captured]
+        constants = [e.constant(x._contents()) for x in staged.captured]
         results = e.inline(staged.jaxpr, (*constants, *xs))
         return results if self.multiple_results else results[0]
 

@@ -31,8 +31,6 @@ picture: Any = LazyModule("evertrace._src.arrays.picture")
 pyarrow: Any = LazyModule("pyarrow")  # which is there when it asks for a column
 scoped: Any = LazyModule("evertrace._src.arrays.scoped")
 
-_INNER = ("as_literal", "buffer", "host")
-
 
 class _ArrayType(type):
     """Makes tracers instances of `Array` too, also to `singledispatch`: to users they are arrays.
@@ -67,9 +65,18 @@ class Array(Fields, Members, metaclass=_ArrayType):
 
     __slots__ = ()
 
+    def _not_made_so(self) -> None:
+        """Refuse what the class is called with where that is no aval."""
+        raise errors.user_error(
+            TypeError,
+            "Array: an array is not made by its class.",
+            fix="call `jnp.array(...)`, or `jnp.asarray(...)` to take what is one already.",
+            anchor="not-an-array",
+        )
+
     # ------------------------------------------------------------ contents
 
-    def host(self) -> Any:
+    def _contents(self) -> Any:
         """Return the contents as host memory, for the host engine: never to be written to."""
         host = self._host
         if host is not None:
@@ -81,23 +88,23 @@ class Array(Fields, Members, metaclass=_ArrayType):
         self._host = host = engine.backend().to_host(self._buffer)
         return host
 
-    def buffer(self, device: Any) -> Any:
+    def _buffer_on(self, device: Any) -> Any:
         """Return a buffer on `device` with the contents, making it on first use.
 
         That of an array that is laid out over a mesh is of all its devices (`engines.xla.spread`).
         """
         if getattr(self, "_sharding", None) is not None:
-            return engine.backend().put(self.host(), device, may_alias=True)
+            return engine.backend().put(self._contents(), device, may_alias=True)
         if self._buffer is not None and (self._device is None or self._device is device):
             return self._buffer
         if self._device is not None and self._device is not device:
             transfers.check("device_to_device", self.aval)
-        made = engine.backend().put(self.host(), device, may_alias=True)
+        made = engine.backend().put(self._contents(), device, may_alias=True)
         if self._device is None or self._device is device:
             self._buffer, self._device = made, device
         return made
 
-    def as_literal(self) -> Any:
+    def _as_literal(self) -> Any:
         """Return the literal that may stand for this array in a jaxpr, or None."""
         is_extended = isinstance(self.aval.dtype, dtypes.ExtendedDType)
         if self.aval.shape or self._host is None or is_extended:
@@ -150,7 +157,7 @@ class Array(Fields, Members, metaclass=_ArrayType):
             parts = dict(engine.backend().parts(self._buffer))
         else:
             indices = sharding.addressable_devices_indices_map(self.shape)
-            parts = {d: self.host()[index] for d, index in indices.items()}
+            parts = {d: self._contents()[index] for d, index in indices.items()}
         return [Shard(d, sharding, self.shape, _part(x, self.aval, d)) for d, x in parts.items()]
 
     @property
@@ -175,7 +182,7 @@ class Array(Fields, Members, metaclass=_ArrayType):
 
     def unsafe_buffer_pointer(self) -> int:
         """Return the address of the contents in host memory, for the life of the array."""
-        return self.host().ctypes.data
+        return self._contents().ctypes.data
 
     @property
     def committed(self) -> bool:
@@ -211,10 +218,6 @@ class Array(Fields, Members, metaclass=_ArrayType):
         """Give up the contents; using the array afterwards is an error."""
         self._host = self._buffer = None
 
-    def __dir__(self) -> list[str]:
-        """Return the names of members for people: without those that only the library uses."""
-        return [name for name in super().__dir__() if name not in _INNER]
-
     # ------------------------------------------------------------ protocols
 
     def __repr__(self) -> str:
@@ -223,10 +226,10 @@ class Array(Fields, Members, metaclass=_ArrayType):
         if self._host is None and not self.is_fully_addressable and not self._is_whole_here():
             return f"Array({self.aval.str_short()}, in parts of which others are elsewhere)"
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
-            return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.host()}"
+            return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self._contents()}"
         weak = ", weak_type=True" if self.weak_type else ""
         suffix = f", dtype={self.dtype.name}{weak})"
-        body = np.array2string(self.host(), prefix="Array(", suffix=suffix, separator=", ")
+        body = np.array2string(self._contents(), prefix="Array(", suffix=suffix, separator=", ")
         if self.size == 0 and self.ndim != 1:
             body = f"[], shape={self.shape}"
         return f"Array({body}{suffix}"
@@ -240,11 +243,15 @@ class Array(Fields, Members, metaclass=_ArrayType):
         return None if isinstance(self.aval.dtype, dtypes.ExtendedDType) else scoped.adapter(self)
 
     def __str__(self) -> str:
-        return repr(self) if isinstance(self.aval.dtype, dtypes.ExtendedDType) else str(self.host())
+        return (
+            repr(self)
+            if isinstance(self.aval.dtype, dtypes.ExtendedDType)
+            else str(self._contents())
+        )
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         """Return where the contents are, in DLPack's terms: (kind, number)."""
-        return self.host().__dlpack_device__()
+        return self._contents().__dlpack_device__()
 
     def __dlpack__(
         self,
@@ -256,7 +263,7 @@ class Array(Fields, Members, metaclass=_ArrayType):
     ) -> Any:
         """Lend the contents to another library; a copy where it could not be told not to write."""
         refuse_keys(self, "__dlpack__ (an array handed to another library)")
-        host = self.host()
+        host = self._contents()
         if max_version is None or max_version < (1, 0):
             return np.array(host).__dlpack__()
         if copy is not True:
@@ -282,13 +289,13 @@ class Array(Fields, Members, metaclass=_ArrayType):
         return self
 
     def __deepcopy__(self, memo: Any) -> Array:
-        made = from_host(np.array(self.host()), self.aval)
+        made = from_host(np.array(self._contents()), self.aval)
         if self._committed:
             made._device, made._committed = self._device, True
         return _laid_out_as(made, getattr(self, "_sharding", None))
 
     def __reduce__(self) -> Any:
-        facts = np.asarray(self.host()), self.dtype, self.weak_type
+        facts = np.asarray(self._contents()), self.dtype, self.weak_type
         sharding = getattr(self, "_sharding", None)
         return _unpickle, facts if sharding is None else (*facts, sharding)
 

@@ -78,9 +78,12 @@ def as_array(x: Any, where: str = "array") -> Array:
 
 def from_numpy(x, where="array"):
     """Return an array with a copy of a NumPy array's or scalar's contents."""
-    if x.dtype.kind in "OSUMm" or x.dtype.names is not None or x.dtype.type is np.void:
+    dtype = x.dtype
+    if dtype.kind in "OSUMmV" and (
+        dtype.kind != "V" or dtype.names is not None or dtype.type is np.void
+    ):
         raise not_an_array_error(x, where)
-    dtype = dtypes.canonicalize_dtype(x.dtype)
+    dtype = dtypes.canonicalize_dtype(dtype)
     if config.current().watched:
         transfers.check("host_to_device", ShapedArray(x.shape, dtype))
     return from_host(np.array(x, dtype=dtype, order="C"))

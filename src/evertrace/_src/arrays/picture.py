@@ -20,7 +20,7 @@ def page(x: Any) -> str:
     if not is_here or isinstance(x.aval.dtype, dtypes.ExtendedDType):
         return text
     facts = markup.dim(_facts(x))
-    host = np.asarray(x.host())
+    host = np.asarray(x._contents())
     if host.size <= _LITTLE:
         return text + facts
     spread = markup.dim(_spread(_real(host))) if host.size <= _MOST else ""
@@ -33,7 +33,7 @@ def summary(x: Any) -> str:
     is_here = not x.is_deleted() and x.is_fully_addressable
     if not is_here or isinstance(x.aval.dtype, dtypes.ExtendedDType) or x.size > _MOST:
         return x.aval.str_short()
-    return f"{_facts(x)} · {_spread(_real(np.asarray(x.host())))}"
+    return f"{_facts(x)} · {_spread(_real(np.asarray(x._contents())))}"
 
 
 def _facts(x: Any) -> str:

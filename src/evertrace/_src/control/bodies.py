@@ -18,7 +18,7 @@ from evertrace._src.ops.structural import broadcast_in_dim_p, move_batch_dim, ze
 from evertrace._src.transforms.staging import Stage, inline, restage, stage
 from evertrace._src.tree.spec import mismatches, spec_view, tree_view
 
-_ANY_ARRAY = Array(None)
+_ANY_ARRAY = Array.__new__(Array)
 _NOWHERE = Stage(EVAL)
 _NOWHERE.closed = True
 

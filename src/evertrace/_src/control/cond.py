@@ -36,7 +36,7 @@ def bind_cond(index, jaxprs, operands):
 
 
 def _cond_eager(index, *operands, branches):
-    chosen = min(max(int(index.host()), 0), len(branches) - 1)
+    chosen = min(max(int(index._contents()), 0), len(branches) - 1)
     return engine.backend().interpret_jaxpr(branches[chosen], operands)
 
 

@@ -53,7 +53,7 @@ def _while_eager(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
         with interpreting():
             while may_interpret(turn):
                 (go_on,) = backend.interpret_jaxpr(cond_jaxpr, [*cond_consts, *carry])
-                if not go_on.host():
+                if not go_on._contents():
                     return as_types(carry, body_jaxpr.out_avals)
                 carry = backend.interpret_jaxpr(body_jaxpr, [*body_consts, *carry])
     params = {

@@ -113,7 +113,7 @@ def _scan_eager(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
 
 def _interpret(jaxpr, length, reverse, consts, carry, xs):
     backend, num_carry = engine.backend(), len(carry)
-    sources = [(x.host(), slice_aval(x.aval)) for x in xs]
+    sources = [(x._contents(), slice_aval(x.aval)) for x in xs]
     out_avals = [stacked(a, length) for a in jaxpr.out_avals[num_carry:]]
     stacks = [_empty(aval) for aval in out_avals]
     for i in reversed(range(length)) if reverse else range(length):
@@ -121,7 +121,7 @@ def _interpret(jaxpr, length, reverse, consts, carry, xs):
         outs = backend.interpret_jaxpr(jaxpr, [*consts, *carry, *slices])
         carry = outs[:num_carry]
         for stack, y in zip(stacks, outs[num_carry:], strict=True):
-            stack[i] = y.host()
+            stack[i] = y._contents()
     return [*as_types(carry, jaxpr.out_avals), *map(from_host, stacks, out_avals)]
 
 

@@ -100,7 +100,7 @@ class Literal:
     dtype: Any = property(lambda self: self.aval.dtype)
     weak_type: Any = property(lambda self: self.aval.weak_type)
 
-    def host(self) -> Any:
+    def _contents(self) -> Any:
         """Return the value as the host engine takes it."""
         return self.val
 

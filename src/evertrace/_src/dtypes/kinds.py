@@ -190,6 +190,8 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
       >>> ev.dtypes.canonicalize_dtype("int64")
       dtype('int32')
     """
+    if isinstance(dtype, np.dtype) and (known := _SUPPORTED.get(dtype)) is not None:
+        return in_current_mode(known)  # which nearly all are
     parsed = as_dtype(dtype)
     if isinstance(parsed, ExtendedDType):
         if allow_extended_dtype:

@@ -86,7 +86,7 @@ def bad_values(arrays):
     for option, name, test in _TESTS:
         if getattr(now, option):
             for x in arrays:
-                if is_inexact(x.aval) and (count := np.count_nonzero(test(x.host()))):
+                if is_inexact(x.aval) and (count := np.count_nonzero(test(x._contents()))):
                     return x, name, count
     return None
 
@@ -132,7 +132,7 @@ _consumed_lock = forkable(threading.Lock())
 def _words(keys):
     """Return the words of each key of an array as bytes."""
     impl, suffix = keys.dtype.impl, keys.dtype.physical_suffix
-    rows = np.ascontiguousarray(keys.host()).reshape(-1, *suffix)
+    rows = np.ascontiguousarray(keys._contents()).reshape(-1, *suffix)
     return [(impl, row.tobytes()) for row in rows]
 
 

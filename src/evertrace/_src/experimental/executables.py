@@ -100,7 +100,7 @@ def serialize(compiled: Any) -> tuple[bytes, Any, Any]:
         "arrays": _to_json(x.aval for x in arrays),
         "donated": [i - n for i in program.donated],
     }
-    contents = [np.ascontiguousarray(x.host()).tobytes() for x in arrays]
+    contents = [np.ascontiguousarray(x._contents()).tobytes() for x in arrays]
     data = pack(
         description, [executable.serialize(), executable.input_text.encode(), *contents], COMPILED
     )

@@ -475,7 +475,7 @@ def _export(
             "take callbacks (`debug.print` is one) and random state out of what is exported.",
         )
     program = hoist_consts(closed.jaxpr)
-    consts = [as_array(x).host() for x in closed.consts]  # pyright: ignore[reportAttributeAccessIssue]
+    consts = [as_array(x)._contents() for x in closed.consts]  # pyright: ignore[reportAttributeAccessIssue]
     allowed = [c.is_custom_call() for c in checks if c.is_custom_call() is not None]
     families = {FAMILIES[p] for p in platforms}
     scope = symbolic.scope_of(closed.in_avals)

@@ -172,7 +172,7 @@ def _of_two_operands(pred, true_operand, true_fun, false_operand, false_fun):
 def _known_index(index):
     """Return the index as an int if Python is to choose, as `disable_jit` asks for."""
     value = concrete_value(index) if config.current().disable_jit else None
-    return None if value is None else int(value.host())
+    return None if value is None else int(value._contents())
 
 
 def _index_of_predicate(pred):

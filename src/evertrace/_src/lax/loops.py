@@ -269,7 +269,7 @@ def fori_loop(
                 anchor="loop-bounds",
             )
         return _fori_by_while(lower, upper, body_fun, init_val)
-    first, end = int(first.host()), int(end.host())
+    first, end = int(first._contents()), int(end._contents())
     if config.current().disable_jit:
         for i in range(first, end):
             init_val = body_fun(i, init_val)

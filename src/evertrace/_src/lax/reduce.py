@@ -336,7 +336,7 @@ def _named_operation(jaxpr):
 
 def _is_identity(init, identity):
     value = concrete_value(init)
-    return value is not None and bool(np.all(value.host() == identity(init.dtype)))
+    return value is not None and bool(np.all(value._contents() == identity(init.dtype)))
 
 
 def reduce(

@@ -389,7 +389,7 @@ def _known(x):
     if isinstance(x, int | np.integer):
         return int(x)
     if type(x) is Array and state.trace is EVAL and x.shape == () and x.dtype.kind in "iu":
-        return int(x.host())
+        return int(x._contents())
     return x
 
 

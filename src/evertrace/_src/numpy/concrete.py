@@ -19,7 +19,7 @@ from evertrace._src.transforms.staging import provenance
 def host_value(x):
     """Return the contents of an array or tracer as NumPy memory, or None if not known."""
     found = concrete_value(x)
-    return None if found is None else np.asarray(found.host())
+    return None if found is None else np.asarray(found._contents())
 
 
 def traced_value_error(cls, x, what, fix):

@@ -87,7 +87,7 @@ def _from_sequence(x, dtype):
 
 
 def _host(x, dtype):
-    return as_given(x, dtype, False).host()
+    return as_given(x, dtype, False)._contents()
 
 
 def _from_numpy_values(x, dtype):

@@ -50,10 +50,10 @@ def placed(x, device, like=None):
     """Return the array on a device that the user named, or laid out as one of its shape is."""
     if device is None and type(like) is Array and like.shape == x.shape:
         device = getattr(like, "_sharding", None)
+    if device is None:
+        return x
     mesh = getattr(device, "mesh", None)
-    if (
-        device is not None and mesh is not None and mesh.abstract_mesh is mesh
-    ):  # of a type: over the mesh in force
+    if mesh is not None and mesh.abstract_mesh is mesh:  # of a type: over the mesh in force
         device = None if mesh.empty else device.spec
     return x if device is None else device_put(x, device)
 
@@ -412,7 +412,7 @@ def _static_number(name, argument, value):
         found = concrete_value(value)
         if found is None:
             raise traced_argument(name, argument, value)
-    number = np.asarray(found.host() if is_operand[type(found)] else found)
+    number = np.asarray(found._contents() if is_operand[type(found)] else found)
     if number.ndim or number.dtype.kind not in "biufc":
         raise errors.user_error(
             TypeError,

@@ -256,7 +256,7 @@ def choose(
     if mode == "raise":
         host = known_values(
             "choose", index, "whether an index is out of bounds depends", 'pass `mode="clip"`'
-        ).host()
+        )._contents()
         if ((host < 0) | (host >= count)).any():
             raise errors.user_error(
                 ValueError,

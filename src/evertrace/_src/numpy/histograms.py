@@ -67,7 +67,7 @@ def bincount(
             anchor="dtype",
         )
     if length is None:
-        host = known_values("bincount", x, fix="pass `length=`").host()
+        host = known_values("bincount", x, fix="pass `length=`")._contents()
         length = max(static_int("bincount", "minlength", minlength), int(host.max(initial=-1)) + 1)
     weights = np.ones((), dtypes.default_dtype(int)) if weights is None else weights
     weights = operand("bincount", weights)

@@ -267,7 +267,7 @@ def _known_mask(part):
             fix="use `numpy.where(mask, x, 0)`, which keeps the shape, or "
             "`numpy.nonzero(mask, size=...)` for a bounded number of indices.",
         )
-    return np.asarray(found.host() if is_operand[type(found)] else found)
+    return np.asarray(found._contents() if is_operand[type(found)] else found)
 
 
 def with_axes_for_booleans(x, index) -> tuple[Array, Any]:
@@ -388,7 +388,7 @@ def from_front(array, size) -> Array:
     # the result is laid out.
     known = concrete_value(array) if state.trace is EVAL and mode.steps is None else None
     if known is not None and getattr(known, "_sharding", None) is None:
-        host = known.host()
+        host = known._contents()
         return from_host(np.where(host < 0, host + host.dtype.type(size), host))
     is_negative = ufuncs.less(array, 0)
     return ufuncs.choose_by(is_negative, ufuncs.add(array, size), array)

@@ -110,7 +110,9 @@ def _places(name, obj: Any, size):
     known = concrete_value(operand(name, obj) if not isinstance(obj, tuple | list) else None)
     if known is None and not isinstance(obj, tuple | list):
         raise traced_argument(name, "obj", obj)
-    places = np.asarray(obj, np.int64 if len(obj) == 0 else None) if known is None else known.host()
+    places = (
+        np.asarray(obj, np.int64 if len(obj) == 0 else None) if known is None else known._contents()
+    )
     if places.dtype == np.bool_:
         places = np.flatnonzero(places)
     _check_integers(name, places)

@@ -57,7 +57,7 @@ def nonzero(
         )
     dtype = dtypes.default_dtype(int)
     if size is None:
-        found = np.nonzero(known_values("nonzero", x).host())
+        found = np.nonzero(known_values("nonzero", x)._contents())
         return tuple(creation.asarray(places, dtype) for places in found)
     size = static_size("nonzero", "size", size)
     mask = ufuncs.not_equal(x, 0) if x.aval.dtype != np.bool_ else x

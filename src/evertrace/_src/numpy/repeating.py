@@ -56,7 +56,7 @@ def roll(a: ArrayLike, shift: Any, axis: Axis = None) -> Array:
         shifts = list(shift)
     elif type_of_number(shift) is None and np.ndim(shift):
         concrete = concrete_value(shift) if hasattr(shift, "aval") else None
-        shifts = list(np.asarray(concrete.host()) if concrete is not None else shift)
+        shifts = list(np.asarray(concrete._contents()) if concrete is not None else shift)
     else:
         shifts = [shift]
     count = max(len(axes), len(shifts))
@@ -83,7 +83,7 @@ def _roll(x, shift, axis):
         if known is None:
             start = ufuncs.remainder(ufuncs.negative(shift), size)
             return _window_of_two(x, start, axis)
-        shift = known.host()
+        shift = known._contents()
     is_number = type_of_number(shift) is int
     start = computed(_start, shift if is_number else static_int("roll", "shift", shift), size)
     if type(start) is not int:
@@ -171,11 +171,13 @@ def repeat(
     if known is None and total_repeat_length is None:
         raise traced_argument("repeat", "repeats (or total_repeat_length)", repeats)
     if known is not None and known.aval.size == 1 and total_repeat_length is None:
-        return _repeat_evenly(x, int(known.host().reshape(())), axis)
+        return _repeat_evenly(x, int(known._contents().reshape(())), axis)
     size = x.aval.shape[axis]
     repeats = broadcast_to(ravel(repeats), (size,))
     if known is not None:
-        indices = np.repeat(np.arange(size, dtype=np.int32), np.broadcast_to(known.host(), (size,)))
+        indices = np.repeat(
+            np.arange(size, dtype=np.int32), np.broadcast_to(known._contents(), (size,))
+        )
         if total_repeat_length is not None:
             missing = max(0, total_repeat_length - indices.size)
             indices = np.pad(indices, (0, missing), mode="edge" if indices.size else "constant")

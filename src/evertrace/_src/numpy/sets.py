@@ -167,7 +167,7 @@ def _unique_known(x, axis, equal_nan, wanted):
     if axis is None:
         values, *rest = _distinct(ravel(x), equal_nan, wanted)
     else:
-        values, *rest = np.unique(x.host(), True, True, True, axis=axis, equal_nan=equal_nan)
+        values, *rest = np.unique(x._contents(), True, True, True, axis=axis, equal_nan=equal_nan)
     dtype = dtypes.default_dtype(int)
     index, inverse, counts = (r if r is None else creation.asarray(r, dtype) for r in rest)
     if axis is None and inverse is not None:
@@ -364,7 +364,7 @@ def _vectors(name, ar1, ar2):
 def _gather(x, mask, size, fill_value):
     """Return the elements of a vector where a mask holds, in `size` places or as many as needed."""
     if size is None:
-        return x[known_values("set operation", mask, fix="pass `size=`").host()]
+        return x[known_values("set operation", mask, fix="pass `size=`")._contents()]
     places, count = first_true(mask, static_size("set operation", "size", size))
     is_found = creation.arange(size) < count
     if x.shape[0] == 0:

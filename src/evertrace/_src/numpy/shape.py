@@ -287,7 +287,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     axes = canonical_axes("trim_zeros", axis, x.aval.ndim)
     for i in axes:
         others = tuple(j for j in range(x.aval.ndim) if j != i)
-        kept = np.flatnonzero((concrete.host() != 0).any(axis=others))
+        kept = np.flatnonzero((concrete._contents() != 0).any(axis=others))
         size = x.aval.shape[i]
         start = (kept[0] if kept.size else size) if "f" in trim.lower() else 0
         stop = (kept[-1] + 1 if kept.size else 0) if "b" in trim.lower() else size

@@ -207,7 +207,7 @@ class OfThisCall:
 
     def __call__(self, number, *arrays):
         """Return the result of this call's callback, a tree."""
-        call = in_progress[int(np.ravel(number.host())[0])]  # one for each example, maybe
+        call = in_progress[int(np.ravel(number._contents())[0])]  # one for each example, maybe
         with call(self, arrays[: self.extras]) as (fun, *static):
             return self.form.called(fun, static, arrays[self.extras :])
 
@@ -243,7 +243,7 @@ class EachExample:
 
     def _example(self, i, arrays):
         return [
-            x if aval is None else Array(aval, np.asarray(x.host()[i]))
+            x if aval is None else Array(aval, np.asarray(x._contents()[i]))
             for x, aval in zip(arrays, self.avals, strict=True)
         ]
 
@@ -281,7 +281,7 @@ def call_back(callback, result_avals, arrays):
 
 def _exact(callback, leaf, aval):
     """Return one result as memory of the promised type, or raise."""
-    value = np.asarray(leaf.host() if type(leaf) is Array else leaf)
+    value = np.asarray(leaf._contents() if type(leaf) is Array else leaf)
     if value.shape != aval.shape:
         raise _mismatch(errors.ShapeError, callback, f"shape {value.shape}", aval)
     if value.dtype != aval.dtype and _NARROWER.get(value.dtype) != aval.dtype:
@@ -307,7 +307,7 @@ def _types(avals):
 
 def _call_now(callback, result_avals, operands):
     """Run a callback on the concrete operands of an eager operation."""
-    arrays = [x if type(x) is Array else Array(x.aval, np.asarray(x.host())) for x in operands]
+    arrays = [x if type(x) is Array else Array(x.aval, np.asarray(x._contents())) for x in operands]
     results = call_back(callback, result_avals, arrays)
     return [Array(a, x) for a, x in zip(result_avals or (), results, strict=True)]
 

@@ -55,7 +55,7 @@ constant_p = Primitive(
     "constant",
     moves=True,
     abstract=lambda *, value: value.aval,
-    host=lambda *, value: value.host(),
+    host=lambda *, value: value._contents(),
     jvp=undefined("has no operands"),
     transpose=undefined("has no operands"),
     batch=undefined("has no operands"),

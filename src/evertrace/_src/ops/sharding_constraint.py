@@ -121,7 +121,7 @@ def _eager(x, *, sharding, unconstrained_dims):
         own = _division(getattr(x, "_sharding", None), x.aval.ndim) or open_division(x.aval)
         params = {"sharding": sharding, "unconstrained_dims": unconstrained_dims}
         sharding = sharding.divided(_divide([own], None, **params)[0])
-    host = np.asarray(x.val) if type(x) is Literal else x.host()
+    host = np.asarray(x.val) if type(x) is Literal else x._contents()
     out = Array(x.aval, host, None, first_device(sharding), committed=True)
     out._sharding = shared(sharding)
     return out

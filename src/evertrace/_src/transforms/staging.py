@@ -96,7 +96,7 @@ class Stage(Trace):
     def capture(self, x: Any) -> Any:
         """Make the variable or literal for a value from outside."""
         is_constant = self.made_scalars is not None and id(x) not in self.made_scalars
-        scalar = None if is_constant else getattr(x, "as_literal", None)
+        scalar = None if is_constant else getattr(x, "_as_literal", None)
         made = scalar() if scalar is not None else None
         return Var(x.aval, self) if made is None else made
 

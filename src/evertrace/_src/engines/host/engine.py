@@ -24,8 +24,8 @@ def apply(prim, args, params) -> Any:
     avals = prim.typing(args, params).out
     if prim.physical is not None and prim.moves_physical(avals):
         params = prim.physical(*[x.aval for x in args], **params)
-    operands = [x.host() for x in args]
-    if not prim.multiple_results:
+    operands = [x._contents() for x in args]
+    if not prim.multiple_results and avals.size >= loops.FEW:
         out = loops.run(prim, operands, avals, params)
         if out is not None:
             return Array(avals, out)
@@ -36,8 +36,7 @@ def apply(prim, args, params) -> Any:
 
 
 def _wrap(aval, out):
-    out = out if type(out) is np.ndarray else np.asarray(out)
-    dtype = aval.dtype
+    dtype, out = aval.dtype, out if type(out) is np.ndarray else np.asarray(out)
     if out.dtype is not dtype and isinstance(dtype, np.dtype) and out.dtype != dtype:
         out = out.astype(dtype)  # NumPy computes integers of fewer than 8 bits in bytes
     return Array(aval, out)

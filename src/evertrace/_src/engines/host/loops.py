@@ -9,7 +9,7 @@ import numpy as np
 from evertrace._src import config, dtypes, extension, kernels
 from evertrace._src.ops import bits, convert, elementwise, select, special
 
-_FEW, _MANY = 1 << 10, 1 << 16
+FEW, _MANY = 1 << 10, 1 << 16
 """Elements from which on a loop pays, of what is slow in NumPy and of all others."""
 
 _SLOW_IN_NUMPY = frozenset({
@@ -45,7 +45,7 @@ def run(prim, operands, aval, params):
       params: of the operation.
     """
     size = aval.size
-    if size < _FEW or not (prim.elementwise or prim in _SLOW_IN_NUMPY):
+    if size < FEW or not (prim.elementwise or prim in _SLOW_IN_NUMPY):
         return None
     if size < _MANY and prim not in _SLOW_IN_NUMPY and operands[-1].dtype not in _NARROW:
         return None

@@ -103,7 +103,7 @@ def _laid_out(tape_of, function, args, names, by_type):
     if errors.num_warnings() != warned or state.trace is not EVAL:
         return out, None
     leaves, operands = tree.leaves(out), list(_opened(args))
-    plain = [Array(x.aval, x.host()) if type(x) is Array else x for x in operands]
+    plain = [Array(x.aval, x._contents()) if type(x) is Array else x for x in operands]
     _, found = plan(tape_of, function, _closed(args, iter(plain)), names, by_type)
     if found is None:
         return out, None
@@ -177,7 +177,7 @@ def _of_constants(leaves, treedef):
     """Describe what a function makes of no array: always the same."""
     if any(x.size > MOST_CONSTANT or not kernels.is_kernel_dtype(x.aval) for x in leaves):
         raise NoPlan
-    dense = [Array(x.aval, np.ascontiguousarray(x.host())) for x in leaves]
+    dense = [Array(x.aval, np.ascontiguousarray(x._contents())) for x in leaves]
     slots = [("constant", x, x.aval) for x in dense]
     return tuple(slots), (), tuple((i, x.aval) for i, x in enumerate(leaves)), spec_of(treedef)
 

@@ -81,7 +81,7 @@ class _Run:
         if type(x) is Array:
             if not kernels.is_kernel_dtype(in_memory(x.aval)):
                 raise NoPlan
-            host = x.host()
+            host = x._contents()
             if self.which:  # something else
                 host = np.zeros_like(host) if np.all(host == 1) else np.ones_like(host)
             return Array(x.aval, host)
@@ -123,7 +123,8 @@ class _Description:
             raise NoPlan
         self.current = list(zip(args, args2, strict=True))
         if all(
-            id(x) not in self.places and _same(x.host(), y.host()) for x, y in self.current + pairs
+            id(x) not in self.places and _same(x._contents(), y._contents())
+            for x, y in self.current + pairs
         ):
             return  # a constant, which is found as such where it is used
         avals = [x.aval for x in outs]
@@ -196,7 +197,7 @@ class _Description:
         """Add a slot for a number or a constant."""
         if type(x) is not type(y) or x.aval is not y.aval or not kernels.is_kernel_dtype(x.aval):
             raise NoPlan
-        a, b = np.asarray(x.host()), np.asarray(y.host())
+        a, b = np.asarray(x._contents()), np.asarray(y._contents())
         if a.tobytes() == b.tobytes():
             if self.numbers and a.dtype == np.bool_ and not a.ndim:
                 raise NoPlan  # it may be whether a number is zero, which neither stand-in is

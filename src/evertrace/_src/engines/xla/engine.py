@@ -163,7 +163,7 @@ class Compiled:
             return executable.as_buffer(input_buffer(x, device, aval), i, len(avals))
 
         def own(x):
-            return put(x.host(), device, may_alias=False)
+            return put(x._contents(), device, may_alias=False)
 
         parts = (
             avals,
@@ -189,7 +189,7 @@ def offer(jaxpr, request):
 def input_buffer(x, device, aval):
     """Return a buffer on `device`, or host memory, for an argument of any kind."""
     if type(x) is Array:
-        return x.buffer(device)
+        return x._buffer_on(device)
     if isinstance(x, np.ndarray) and x.dtype == aval.dtype:
         # The caller may write to it while the program still runs.
         return put(x, device, may_alias=False)
@@ -206,7 +206,7 @@ def _own_donated(donated, args, inputs, device):
     for i in donated:
         x = args[i]
         if type(x) is Array and (x._host is not None or repeated):
-            inputs[i] = put(x.host(), device, may_alias=False)
+            inputs[i] = put(x._contents(), device, may_alias=False)
 
 
 def placement(args):

@@ -200,7 +200,7 @@ def _spread(x, aval, layout):
     found = x._buffer
     if type(found) is Spread and found.layout is layout:
         return found
-    made = spread.put(x.host(), x.aval, layout)
+    made = spread.put(x._contents(), x.aval, layout)
     sharding = sharding_of(x)
     if sharding is not None and layout_of(sharding, sharding.division(aval.ndim)) is layout:
         x._buffer = made

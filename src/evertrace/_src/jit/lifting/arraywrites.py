@@ -171,7 +171,7 @@ def share_memory(a, b):
 
 
 def _plain(x):
-    return x.host() if type(x) is Array else np.asarray(x)
+    return x._contents() if type(x) is Array else np.asarray(x)
 
 
 def _is_hole(x):

@@ -140,7 +140,7 @@ def to_numpy(dtype, is_scalar, x):
     """Return an array of evertrace's as the NumPy array or scalar that plain Python would give."""
     if isinstance(x, Tracer):  # of a transformation of the jitted function
         return x
-    made = x.host() if type(x) is Array else x
+    made = x._contents() if type(x) is Array else x
     return made.astype(dtype)[()] if is_scalar else np.array(made, dtype)
 
 

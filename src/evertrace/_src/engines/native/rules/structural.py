@@ -293,4 +293,4 @@ def _iota(e, eqn, xs):
 
 @emission.define(creation.constant_p)
 def _constant(e, eqn, xs):
-    return e.constant(eqn.params["value"].host())
+    return e.constant(eqn.params["value"]._contents())
