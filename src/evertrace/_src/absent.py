@@ -144,7 +144,7 @@ def told(package: str, name: str) -> tuple[str, str]:
 def text(package: str, name: str) -> str:
     """Return both in two lines, for an error whose traceback ends at the user's line."""
     what, fix = told(package, name)
-    return f"{what}\n  Fix: {fix}\n  See `{errors.MANUAL} absent`"
+    return f"{errors.bounded(what)}\n  Fix: {errors.bounded(fix)}\n  See `{errors.MANUAL} absent`"
 
 
 def import_error(package: str, name: str) -> Exception:

@@ -88,7 +88,7 @@ def user_error(
     Returns:
       An instance of `cls` whose message has these parts, each on its own line.
     """
-    lines = [what]
+    lines = [bounded(what)]
     inherited = None if src is not None else inherited_source()
     src = src or source.user_source()
     if src is not None:
@@ -96,7 +96,7 @@ def user_error(
     if inherited is not None and (src is None or inherited[:2] != src[:2]):
         lines.append(f"  {source.pass_of(inherited)} of {source.format(inherited)}")
     if fix is not None:
-        lines.append(f"  Fix: {fix}")
+        lines.append(f"  Fix: {bounded(fix)}")
     if anchor is None and issubclass(cls, EvertraceError | EvertraceWarning):
         anchor = cls.__name__
     if anchor is not None:
@@ -105,6 +105,16 @@ def user_error(
     if of_trace:
         error._in_plain = False  # pyright: ignore[reportAttributeAccessIssue]
     return error
+
+
+def bounded(text: str) -> str:
+    """Return a text, of a long one its ends: it may tell of a name of millions of letters."""
+    if len(text) <= _MOST_TEXT:
+        return text
+    return f"{text[: 2 * _MOST_TEXT // 3]} [...] {text[-_MOST_TEXT // 3 :]}"
+
+
+_MOST_TEXT = 6000
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str) -> str:

@@ -17,8 +17,11 @@ T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 
-MOST_LISTED = 64
-"""Entries of a tuple that a message shows: as many as an array can have dimensions."""
+MOST_DIMENSIONS = 64
+"""Of an array: as many as NumPy's can have, which results are handed out as."""
+
+MOST_LISTED = MOST_DIMENSIONS
+"""Entries of a tuple that a message shows."""
 
 _all_caches: "weakref.WeakSet[Cache[Any, Any]]" = weakref.WeakSet()
 

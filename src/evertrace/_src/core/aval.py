@@ -21,7 +21,7 @@ import numpy as np
 from evertrace._src import dims, doors, dtypes, errors, native
 from evertrace._src.core import engine
 from evertrace._src.core.formats import Format
-from evertrace._src.support import forkable
+from evertrace._src.support import MOST_DIMENSIONS, forkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -257,6 +257,7 @@ def _intern(cls: type[ShapedArray], shape: Any, dtype: Any, weak_type: Any) -> S
             fix="pass the sizes as they are in `x.shape`.",
             anchor="shape",
         ) from None
+    check_rank(len(shape))
     if not isinstance(dtype, dtypes.ExtendedDType):
         try:
             dtype = np.dtype(dtype)
@@ -323,6 +324,20 @@ def _negative(cls: type[ShapedArray], shape: tuple[Any, ...]) -> ValueError:
         fix="pass sizes of 0 or more; symbolic ones may be clipped, as `max(b - 4, 0)`.",
         anchor="shape",
     )
+
+
+def check_rank(ndim: int) -> None:
+    """Raise if an array cannot have as many dimensions.
+
+    Where somebody passes millions of them, working with them takes hours.
+    """
+    if ndim > MOST_DIMENSIONS:
+        raise errors.user_error(
+            ValueError,
+            f"an array can have {MOST_DIMENSIONS} dimensions, as NumPy's, not {ndim:,}.",
+            fix="look whether an array of sizes was meant to be one size, or contents a shape.",
+            anchor="shape",
+        )
 
 
 def _too_large(shape: tuple[Any, ...], dtype: Any) -> ValueError:

@@ -14,6 +14,7 @@ import numpy as np
 from evertrace._src import dims, doors, dtypes, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, computed, type_of_number
+from evertrace._src.core.aval import check_rank
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy.promotion import check_arraylike
@@ -169,6 +170,7 @@ def static_shape(name, shape) -> tuple[int, ...]:
     Sizes are not checked to be positive: -1 means "what is left" to some functions.
     """
     if type(shape) is tuple and all(type(size) is int for size in shape):
+        check_rank(len(shape))
         return shape
     if isinstance(shape, Tracer) and concrete_value(shape) is None:
         raise traced_argument(name, "shape", shape)
@@ -176,6 +178,7 @@ def static_shape(name, shape) -> tuple[int, ...]:
         sizes = tuple(shape)
     except TypeError:
         sizes = (shape,)
+    check_rank(len(sizes))
     return tuple([static_count(name, "shape", size) for size in sizes])
 
 

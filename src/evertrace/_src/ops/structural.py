@@ -14,7 +14,7 @@ import numpy as np
 
 from evertrace._src import config, errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.aval import ShapedArray, check_rank
 from evertrace._src.core.factors import Factors, by_dimension, pointwise, split_alike, without
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
@@ -180,6 +180,7 @@ def expand_dims(x, dims) -> Array:
     if not dims:
         return x
     ndim = x.aval.ndim + len(dims)
+    check_rank(ndim)
     kept = tuple(i for i in range(ndim) if i not in dims)
     shape = [1] * ndim
     for size, dim in zip(x.aval.shape, kept, strict=True):
