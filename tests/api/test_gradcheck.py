@@ -89,3 +89,11 @@ def test_the_step_is_made_to_each_side():
     value, above, below = asked
     assert above - value == pytest.approx(value - below)
     assert above - value == pytest.approx(0.5 * np.random.RandomState(0).standard_normal())
+
+
+@pytest.mark.parametrize("check", ["check_jvp", "check_vjp", "check_grads"])
+def test_an_array_is_no_tuple_of_arguments(check):
+    rows = np.ones((2**20, 3))
+    args = (rows, 1) if check == "check_grads" else (ev.jvp, rows)
+    with pytest.raises(TypeError, match=r"the arguments come in a tuple[\s\S]*write `\(x,\)`"):
+        getattr(checks, check)(jnp.sin, *args)

@@ -44,6 +44,11 @@ CASES = {
         "transpose_p.bind: 'int' object is not iterable. It was called as "
         "transpose_p.bind(f32[2,3], permutation=1).",
     ),
+    "a primitive in jit": (
+        lambda: ev.jit(lambda x: lax.cumsum_p.bind(x, axis=[0], reverse=False))(X), TypeError,
+        "cumsum_p.bind: 'list' object cannot be interpreted as an integer. It was called as "
+        "cumsum_p.bind(f32[2,3], axis=[0], reverse=False).",
+    ),
     "a class": (
         lambda: sparse.BCOO(3, shape=(2,)), TypeError,
         "BCOO: 'int' object is not iterable. It was called as BCOO(3, shape=(2,)).",

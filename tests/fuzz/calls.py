@@ -106,8 +106,14 @@ class Program:
         return f"{self.target}({', '.join(given)})"
 
     def eager(self):
-        """The same call without a transformation."""
-        return replace(self, under="eager", traced=())
+        """The same call without a transformation.
+
+        Methods are those of what is traced: in strict mode, as in JAX, of our arrays.
+        """
+        args = self.args
+        if self.under == "strict" and self.target.startswith(".") and 0 in self.traced:
+            args = (f"v.ours({args[0]})", *args[1:])
+        return replace(self, args=args, under="eager", traced=())
 
     def with_arg(self, place, text):
         """The same call with another argument; None drops the keyword argument there."""

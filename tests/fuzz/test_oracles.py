@@ -276,3 +276,11 @@ def test_powers_of_what_is_infinite_are_not_compared(args, is_asked):
     program = calls.Program("jnp.power", args, under="jit")
     verdict = verdicts.compared(program, jnp.zeros((), "int32"))
     assert (verdict.kind == verdicts.WRONG) == is_asked
+
+
+def test_methods_of_arrays_in_strict_mode_are_those_of_ours():
+    program, found = called(".sort", ("np.array([2, 1])",), under="strict", traced=(0,))
+    assert verdicts.compared(program, found).kind == verdicts.RIGHT
+    program, found = called(".sort", ("np.array([2, 1])",), under="jit", traced=(0,))
+    assert found is None
+    assert verdicts.compared(program, found).kind == verdicts.RIGHT

@@ -10,7 +10,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace._src.engines.xla.text import NOT_IN_XLA
-from evertrace.errors import DTypeError
+from evertrace.errors import DTypeError, ShapeError
 
 REFUSED = sorted(NOT_IN_XLA)
 
@@ -76,3 +76,16 @@ def test_the_dtype_that_is_recommended_holds_all_numbers_and_compiles(name):
     wider = numbers.astype(NOT_IN_XLA[name])
     assert np.array_equal(np.asarray(wider, np.float32), np.asarray(numbers, np.float32))
     assert ev.jit(lambda x: lax.max(x, x), engine="xla")(wider).tolist() == wider.tolist()
+
+
+@pytest.mark.engine
+def test_rows_without_elements_are_few():
+    """XLA's compiler goes through them, for minutes."""
+    x = jnp.zeros((2, 0))
+    with pytest.raises(ShapeError) as caught:
+        ev.jit(lambda x: jnp.tile(x, (2**20, 2**20, 1)) + 1, engine="xla")(x)
+    text = str(caught.value)
+    assert "programs for XLA cannot have an array of no elements in so many rows" in text
+    assert "test_refused_dtypes.py:" in text
+    assert ev.jit(lambda x: jnp.tile(x, (2**20, 2**20, 1)) + 1)(x).shape == (2**20, 2**21, 0)
+    assert ev.jit(lambda x: jnp.tile(x, (2**9, 2**9, 1)), engine="xla")(x).size == 0

@@ -74,6 +74,18 @@ def _check_close(name, found, wanted, atol, rtol, err_msg=""):
         )
 
 
+def _tuple(name, args):
+    """Return the arguments as a tuple; an array's rows are none."""
+    if hasattr(args, "dtype"):
+        raise errors.user_error(
+            TypeError,
+            f"{name}: the arguments come in a tuple, not in an array.",
+            fix="write `(x,)` for one argument.",
+            anchor="check-grads",
+        )
+    return tuple(args)
+
+
 def _settings(args, atol, rtol, eps):
     """Return tolerances and step, with defaults where they are None."""
     name = _real_dtype(args)
@@ -119,10 +131,11 @@ def check_jvp(
           ...
       AssertionError: check_jvp (values): ...
     """
+    args = _tuple("check_jvp", args)
     atol, rtol, eps = _settings(args, atol, rtol, eps)
     rng = np.random.RandomState(0)  # which draws the directions that JAX's does
-    tangents = tree.map(lambda x: _direction(rng, x), tuple(args))
-    out, tangent = f_jvp(tuple(args), tangents)
+    tangents = tree.map(lambda x: _direction(rng, x), args)
+    out, tangent = f_jvp(args, tangents)
     _check_close("check_jvp (values)", out, f(*args), atol, rtol, err_msg)
     _check_close("check_jvp", tangent, _differences(f, args, tangents, eps), atol, rtol, err_msg)
 
@@ -164,11 +177,12 @@ def check_vjp(
           ...
       AssertionError: check_vjp: ...
     """
+    args = _tuple("check_vjp", args)
     atol, rtol, eps = _settings(args, atol, rtol, eps)
     rng = np.random.RandomState(0)  # which draws the directions that JAX's does
     out, pullback = f_vjp(*args)
     _check_close("check_vjp (values)", out, f(*args), atol, rtol, err_msg)
-    tangents = tree.map(lambda x: _direction(rng, x), tuple(args))
+    tangents = tree.map(lambda x: _direction(rng, x), args)
     cotangents = tree.map(lambda x: _direction(rng, x), out)
     pulled = pullback(cotangents)
     forward = _pairing(cotangents, _differences(f, args, tangents, eps))
@@ -223,7 +237,7 @@ def check_grads(
             anchor="check-grads",
         )
     settings = {"atol": atol, "rtol": rtol, "eps": eps}
-    _check(f, tuple(args), order, modes, settings, "")
+    _check(f, _tuple("check_grads", args), order, modes, settings, "")
 
 
 def _check(f, args, order, modes, settings, path):

@@ -6,6 +6,8 @@ derivatives of `combine`; `linear_recurrence` solves it without a division, so z
 product do no harm.
 """
 
+import operator
+
 import numpy as np
 
 from evertrace._src import dims, errors, kernels
@@ -27,6 +29,7 @@ def _scan(name, accepts, accumulate, **rules):
 
     def abstract(x, *, axis, reverse):
         check_dtype(name, x, accepts)
+        axis = operator.index(axis)
         if not 0 <= axis < x.ndim:
             raise errors.user_error(
                 errors.AxisError,

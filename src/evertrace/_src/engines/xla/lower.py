@@ -31,6 +31,7 @@ from evertrace._src.engines.xla.text import (
     NOT_IN_XLA,
     PARTS_OF_BYTES,
     NotInXLA,
+    TooManyPlaces,
     dense_scalar,
     ints,
     mlir_type,
@@ -573,6 +574,8 @@ def lower_jaxpr(
             main = _function(module, jaxpr, "main", "public", attrs, consts, out_attrs)
     except NotInXLA as refused:
         raise _dtype_error(jaxpr, refused.dtype, name) from None
+    except TooManyPlaces as refused:
+        raise _rows_error(jaxpr, refused.aval, name) from None
     mesh = [shardy_mesh(sizes)] if sizes else []
     functions = "\n".join([*mesh, main, *module.functions])
     return f"module @{module.name} {{\n{functions}\n}}\n", module.callbacks
@@ -603,6 +606,21 @@ def _dtype_error(jaxpr, dtype, name):
         fix=f"leave this part out of what is compiled, or compute in another dtype, e.g. "
         f'`x.astype("{NOT_IN_XLA[dtype.name]}")`, and convert back outside.',
         anchor="dtype-compiled",
+        src=None if eqn is None else eqn.src,
+    )
+
+
+def _rows_error(jaxpr, aval, name):
+    """Build the error of a program that has an array of no elements and very many rows."""
+    eqn = next((e for e in _all_eqns(jaxpr) if any(v.aval is aval for v in e.outvars)), None)
+    what = f"jit({name})" if eqn is None else eqn.primitive.name
+    return errors.user_error(
+        errors.ShapeError,
+        f"{what}: programs for XLA cannot have an array of no elements in so many rows, "
+        f"{aval.str_short()}: its compiler goes through them.",
+        fix="leave this part out of what is compiled, or use an array of fewer rows where there is "
+        "nothing in them.",
+        anchor="shape",
         src=None if eqn is None else eqn.src,
     )
 

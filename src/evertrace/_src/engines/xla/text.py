@@ -1,6 +1,7 @@
 """Types, numbers and attributes as MLIR writes them."""
 
 import functools
+import math
 
 import numpy as np
 
@@ -33,6 +34,23 @@ class NotInXLA(Exception):
     def __init__(self, dtype):
         super().__init__(dtype)
         self.dtype = dtype
+
+
+class TooManyPlaces(Exception):
+    """A program has an array of no elements in so many rows that XLA counts them for ever.
+
+    Attributes:
+      aval: of the array.
+    """
+
+    def __init__(self, aval):
+        super().__init__(aval)
+        self.aval = aval
+
+
+_MOST_ROWS = 1 << 25
+"""Of an array without elements: XLA makes a constant of it, and goes through its other axes, some
+millions of rows in a second."""
 
 
 @functools.cache
@@ -69,8 +87,14 @@ def mlir_type(aval):
     try:
         return aval.cache["mlir"]
     except KeyError:
+        if type(aval.size) is int and not aval.size and _rows(aval.shape) > _MOST_ROWS:
+            raise TooManyPlaces(aval) from None
         text = aval.cache["mlir"] = tensor_type(*physical_aval(aval))
         return text
+
+
+def _rows(shape):
+    return math.prod(n for n in shape if n)
 
 
 def tensor_type(shape, dtype):
