@@ -268,3 +268,10 @@ def test_refs_are_leaves_and_no_arrays():
     ref, _ = make()
     assert ev.tree.leaves({"a": ref, "b": [ref]}) == [ref, ref]
     assert not isinstance(ref, ev.Array)
+
+
+@pytest.mark.parametrize("made", [lambda x: ev.Ref(x), ev.jit(lambda x: ev.Ref(x))])
+@pytest.mark.parametrize("value", ["text", [1.0], None], ids=["text", "list", "object"])
+def test_the_class_makes_no_refs_of_what_is_no_array(made, value):
+    with pytest.raises(TypeError, match=r"not made by its class\.[\s\S]*`ev\.new_ref\(x\)`"):
+        made(object() if value is None else value)

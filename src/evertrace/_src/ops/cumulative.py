@@ -30,6 +30,8 @@ def _scan(name, accepts, accumulate, **rules):
     def abstract(x, *, axis, reverse):
         check_dtype(name, x, accepts)
         axis = operator.index(axis)
+        if reverse not in (True, False):
+            raise TypeError(f"`reverse` is True or False, not {reverse!r}")
         if not 0 <= axis < x.ndim:
             raise errors.user_error(
                 errors.AxisError,

@@ -190,6 +190,16 @@ class Ref(Indexed, Cell):
 
     __slots__ = ()
 
+    def __init__(self, value: Any) -> None:
+        if value is not None and not hasattr(value, "aval"):
+            raise errors.user_error(
+                TypeError,
+                "Ref: a mutable array is not made by its class.",
+                fix="call `ev.new_ref(x)`.",
+                anchor="not-an-array",
+            )
+        super().__init__(value)
+
     def read(self) -> Any:
         if config.current().strict:
             _check_stage(self)
