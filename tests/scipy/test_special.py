@@ -220,7 +220,7 @@ def test_poch_of_what_is_large_or_special(z, m, expected):
 
 
 def test_choices_with_repetition_of_few_things():
-    n, k = np.meshgrid([0.0, 0.5, 1.0, 2.0], [0.0, 0.5, 1.0, 2.0])
+    n, k = np.meshgrid([0.0, 0.5, 1.0, 2.0, np.nan], [0.0, 0.5, 1.0, 2.0, np.nan])
     got = special.comb(jnp.asarray(n), jnp.asarray(k), repetition=True)
     expected = scipy.special.comb(n, k, repetition=True)
     np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-10, atol=1e-12)

@@ -127,9 +127,10 @@ def _repeated_by_k(out, n, k):
 def _comb_with_repetition(n, k):
     # Of no things there is one way to choose none.
     nothing, counts = (n >= 0) & (k == 0), (n > 0) & (k > 0)
+    others = choose(n + k == n + k, 0, n + k)  # NaN of NaN
     n, k = choose(counts, n, 1), choose(counts, k, 0)
     ways = _of_endless(n, k, exp(-log_beta(n, k + 1)) / (n + k))
-    return choose(nothing, 1, choose(counts, ways, 0))
+    return choose(nothing, 1, choose(counts, ways, others))
 
 
 @special(lambda out, z, m: out * (psi(z + m) - psi(z)), lambda out, z, m: out * psi(z + m))
