@@ -88,6 +88,21 @@ def test_a_first_jitted_call_loads_little(program):
     assert not folders & {"scipy", "random", "nn", "sharding", "experimental", "ref", "export"}
 
 
+EAGER = """
+import evertrace.numpy as jnp
+
+x = jnp.arange(8.0)
+float((jnp.sin(x) * 2 + x[0]).sum()), jnp.zeros((2, 3)) @ jnp.ones(3), x.at[0].set(1)
+jnp.asarray(numpy.ones(3)), numpy.asarray(x), jnp.where(x > 2, x, 0), x.reshape(2, 4).T.mean(axis=0)
+"""
+
+
+def test_eager_operations_load_no_contract():
+    loaded = {n.removeprefix("evertrace._src.") for n in loads(EAGER)}
+    assert not {n for n in loaded if n.split(".")[0] == "jit"}
+    assert "evertrace.jit" not in loaded
+
+
 def test_eager_programs_never_load_the_compiler():
     assert (
         run("""

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dims, dtypes, errors, native
-from evertrace._src.api.devices import device_put
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, from_numpy
 from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
+from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import (
     integer,
@@ -40,6 +40,8 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.sharding_constraint import lays_out
 
+devices: Any = LazyModule("evertrace._src.api.devices")  # which is above nearly all there is
+
 
 def user_dtype(name, dtype):
     """Return the canonical form of a dtype that the user passed, None for None."""
@@ -55,7 +57,7 @@ def placed(x, device, like=None):
     mesh = getattr(device, "mesh", None)
     if mesh is not None and mesh.abstract_mesh is mesh:  # of a type: over the mesh in force
         device = None if mesh.empty else device.spec
-    return x if device is None else device_put(x, device)
+    return x if device is None else devices.device_put(x, device)
 
 
 # ---------------------------------------------------------------- from values

@@ -12,6 +12,7 @@ A compiled program would freeze what such a function gave once. So each of them 
 `tests/jit/test_classified.py` walks through the standard library, so a new module has to be added.
 """
 
+import functools
 import sys
 import types
 
@@ -111,16 +112,22 @@ _SHOWN_IN = {
 
 def class_of(module, name):
     """Return the class of a function, or None for that of an unknown module."""
-    classes = TABLE.get(module)
-    if classes is None:
+    if module not in TABLE:
         return None
-    rest = None
-    for kind, names in classes.items():
+    kinds, rest = _classes_of(module)
+    return kinds.get(name, rest)
+
+
+@functools.cache
+def _classes_of(module):
+    """Return the classes of a module's functions by name, and that of all others or None."""
+    kinds, rest = {}, None
+    for kind, names in TABLE[module].items():
         if names == "*":
             rest = kind
-        elif name in names.split():
-            return kind
-    return rest
+        else:
+            kinds = dict.fromkeys(names.split(), kind) | kinds  # the first that names it
+    return kinds, rest
 
 
 def home_of(function):
@@ -152,6 +159,12 @@ def names_of(home, kind, module):
       kind: the class.
       module: where user code finds the functions.
     """
+    return " ".join(name for name, its in _shown_by(home, module) if its == kind)
+
+
+@functools.cache
+def _shown_by(home, module):
+    """Return pairs (name in the module, class) of the functions of a home that are shown there."""
     own = vars(sys.modules.get(home, module))
     found = []
     for name, value in vars(module).items():
@@ -161,6 +174,6 @@ def names_of(home, kind, module):
             original = name if home_of(own.get(name)) == home else None
         else:
             continue
-        if original is not None and class_of(home, original) == kind:
-            found.append(name)
-    return " ".join(found)
+        if original is not None:
+            found.append((name, class_of(home, original)))
+    return found

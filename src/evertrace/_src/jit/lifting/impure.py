@@ -45,7 +45,9 @@ class Intercept:
     """Stands for an impure function: equal to it, named like it, and to most callers the same."""
 
     def __init__(self, real, shown, handler):
-        functools.update_wrapper(self, real, updated=())
+        # What `functools.update_wrapper` gives it and it would not find by `__getattr__`.
+        self.__module__ = getattr(real, "__module__", self.__module__)
+        self.__doc__, self.__wrapped__ = real.__doc__, real
         self.real, self.shown, self.handler = real, shown, handler
 
     def __call__(self, /, *args, **kwargs):
