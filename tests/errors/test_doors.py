@@ -49,11 +49,6 @@ CASES = {
         "cumsum_p.bind: 'list' object cannot be interpreted as an integer. It was called as "
         "cumsum_p.bind(f32[2,3], axis=[0], reverse=False).",
     ),
-    "a flag of a primitive": (
-        lambda: lax.cumsum_p.bind(X, axis=0, reverse=1e-7), TypeError,
-        "cumsum_p.bind: `reverse` is True or False, not 1e-07. It was called as "
-        "cumsum_p.bind(f32[2,3], axis=0, reverse=1e-07).",
-    ),
     "a class": (
         lambda: sparse.BCOO(3, shape=(2,)), TypeError,
         "BCOO: 'int' object is not iterable. It was called as BCOO(3, shape=(2,)).",

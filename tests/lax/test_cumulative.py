@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import evertrace as ev
+import evertrace.numpy as jnp
 from evertrace import lax
 
 
@@ -30,3 +31,10 @@ def test_the_work_of_a_slope_is_linear_in_the_length():
         return sum(v.aval.size for eqn in jaxpr.jaxpr.eqns for v in eqn.outvars)
 
     assert elements(4096) < 1.1 * 4 * elements(1024)
+
+
+@pytest.mark.parametrize("call", [lambda f, x: f(x), lambda f, x: ev.jit(f)(x)])
+def test_a_direction_is_a_bool(call):
+    """One that is not was backwards on the host, and forwards for XLA."""
+    with pytest.raises(TypeError, match="cumsum: `reverse` is True or False, not 1e-07"):
+        call(lambda x: lax.cumsum_p.bind(x, axis=0, reverse=1e-7), jnp.arange(3.0))

@@ -31,7 +31,12 @@ def _scan(name, accepts, accumulate, **rules):
         check_dtype(name, x, accepts)
         axis = operator.index(axis)
         if reverse not in (True, False):
-            raise TypeError(f"`reverse` is True or False, not {reverse!r}")
+            raise errors.user_error(
+                TypeError,
+                f"{name}: `reverse` is True or False, not {reverse!r}.",
+                fix="pass `bool(...)` of it.",
+                anchor="arguments",
+            )
         if not 0 <= axis < x.ndim:
             raise errors.user_error(
                 errors.AxisError,
