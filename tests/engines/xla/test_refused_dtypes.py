@@ -87,5 +87,5 @@ def test_rows_without_elements_are_few():
     text = str(caught.value)
     assert "programs for XLA cannot have an array of no elements in so many rows" in text
     assert "test_refused_dtypes.py:" in text
-    assert ev.jit(lambda x: jnp.tile(x, (2**20, 2**20, 1)) + 1)(x).shape == (2**20, 2**21, 0)
+    assert (jnp.tile(x, (2**20, 2**20, 1)) + 1).shape == (2**20, 2**21, 0)
     assert ev.jit(lambda x: jnp.tile(x, (2**9, 2**9, 1)), engine="xla")(x).size == 0
