@@ -92,9 +92,11 @@ def _next(lines, process, said):
             except queue.Empty:
                 # On a machine that has more to do, a process may get no time to answer in.
                 if not 0 < _cpu_seconds(process.pid) - before < wait / 4:
+                    threads = _threads(process.pid)
                     process.send_signal(signal.SIGABRT)  # it says where it is
                     _, text = _last_words(process, said)
-                    return Verdict(HANG, f"no answer within {wait} s {_place(text)}", text[-2000:])
+                    cause = f"no answer within {wait} s {_place(text)}"
+                    return Verdict(HANG, cause, f"{threads}\n{text[-2000:]}")
         if not line:
             status, text = _last_words(process, said)
             return Verdict(CRASH, f"exit status {status} {_place(text)}", text[-2000:])
@@ -116,6 +118,19 @@ def _place(text):
     """Return in one line where a process was, which has said it as it ended."""
     lines = [x.strip() for x in text.split("\n")]
     return " ".join([x for x in lines if x.startswith(("File", "F0", "Fatal"))][:3])[:300]
+
+
+def _threads(pid):
+    """Return in one line what each thread of a process does: its name, state, CPU time and wait."""
+    found = []
+    for folder in sorted(Path(f"/proc/{pid}/task").glob("*")):
+        try:
+            name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
+            fields, wait = rest.split(), (folder / "wchan").read_text()
+        except OSError:
+            continue  # it has ended
+        found.append(f"{name} {fields[0]} {int(fields[11]) + int(fields[12])} {wait}")
+    return "; ".join(found)
 
 
 def _cpu_seconds(pid):

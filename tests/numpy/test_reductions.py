@@ -105,6 +105,16 @@ def test_max_of_nothing_needs_initial():
         jnp.argmax(jnp.zeros((0, 3)), axis=0)
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "amin", "nanmax", "nansum"])
+def test_initial_is_one_number(name):
+    reduce = getattr(jnp, name)
+    with pytest.raises(ValueError, match=r"`initial` must be a scalar, not an array of shape"):
+        reduce(True, initial=jnp.zeros(1))
+    with pytest.raises(ValueError, match=r"not an array of shape \(3,\)"):
+        reduce(jnp.ones((2, 3)), axis=0, initial=np.ones(3))
+    assert reduce(jnp.ones((2, 3)), axis=0, initial=jnp.ones(())).shape == (3,)
+
+
 def test_lists_and_out_are_refused():
     with pytest.raises(TypeError, match="list"):
         jnp.sum([1, 2])

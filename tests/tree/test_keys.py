@@ -4,6 +4,7 @@ import pickle
 from collections import OrderedDict, defaultdict
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from evertrace import tree, tree_util
@@ -105,3 +106,9 @@ def test_keys_are_values():
     assert repr(keys) == (
         "[SequenceKey(idx=1), FlattenedIndexKey(key=1), DictKey(key='a'), GetAttrKey(name='a')]"
     )
+
+
+def test_an_array_is_no_path():
+    # Found by hostile calls: the texts of a million rows took minutes.
+    with pytest.raises(TypeError, match="keystr: a path is a tuple of keys, not an array"):
+        tree_util.keystr(np.broadcast_to(1.0, (2**20, 3)))

@@ -131,7 +131,15 @@ def _reduce(
 def _initial_operand(name, initial, dtype):
     if type(initial) in dtypes.PYTHON_SCALARS:
         return scalar_of(initial, dtype)
-    return convert(operand(name, initial), dtype)
+    x = operand(name, initial)
+    if x.ndim != 0:
+        raise errors.user_error(
+            ValueError,
+            f"{name}: `initial` must be a scalar, not an array of shape {x.shape}.",
+            fix=f"combine the result of `{name}` with the array afterwards.",
+            anchor="shape",
+        )
+    return convert(x, dtype)
 
 
 def _resolve(kind, aval, axis, dtype, keepdims, promote_integers):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, Literal, TypeVar
 
+from evertrace._src.errors import user_error
 from evertrace._src.support import set_module
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
@@ -185,6 +186,13 @@ def keystr(keys: KeyPath[Any], *, simple: bool = False, separator: str = "") -> 
       >>> ev.tree_util.keystr(path), ev.tree_util.keystr(path, simple=True, separator="/")
       ("['layers'][0]['w']", 'layers/0/w')
     """
+    if hasattr(keys, "dtype"):  # whose rows would be printed one by one
+        raise user_error(
+            TypeError,
+            "keystr: a path is a tuple of keys, not an array.",
+            fix="pass a path of `tree.flatten_with_path`.",
+            anchor="tree-structure",
+        )
     return separator.join(map(_bare if simple else str, keys))
 
 
