@@ -81,3 +81,22 @@ def test_the_ends_of_a_long_text_are_kept():
     assert made.endswith("xxx end")
     assert " [...] " in made
     assert errors.bounded("short") == "short"
+
+
+SIZES = {
+    "zeros": lambda x: jnp.zeros((2**63, 0)),
+    "broadcast": lambda x: lax.broadcast(x, (2**70,)),
+    "reshape": lambda x: x.reshape((2**70, 0)),
+    "tile": lambda x: jnp.tile(x, (2**70, 1)),
+    "pad": lambda x: jnp.pad(x, ((0, 2**70), (0, 0))),
+    "random": lambda x: random.bits(random.key(0), (0, 2**70)),
+    "vmap": lambda x: ev.vmap(lambda x: x, in_axes=None, axis_size=2**70)(x),
+}
+
+
+@pytest.mark.parametrize("call", SIZES.values(), ids=SIZES)
+def test_an_array_without_elements_has_sizes_that_can_be_counted(call):
+    with pytest.raises(ValueError, match=r"is more than 2\*\*63 - 1"):
+        ev.jit(call)(jnp.zeros((2, 0)))
+    with pytest.raises(ValueError, match=r"is more than 2\*\*63 - 1"):
+        ev.eval_shape(call, jnp.zeros((2, 0)))

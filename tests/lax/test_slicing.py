@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import evertrace.numpy as jnp
 from evertrace import errors
 from evertrace._src.arrays.array import from_host
 from evertrace._src.core.aval import ShapedArray
@@ -185,3 +186,19 @@ def test_keys_are_moved_as_numbers_are(fun):
         assert out.dtype == aval.dtype
         np.testing.assert_array_equal(to_numpy(out), want)
         np.testing.assert_array_equal(compiled, want)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, jnp.asarray])
+def test_rows_of_an_array_are_joined_as_one(kind):
+    rows = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    for axis in (0, 1, -1):
+        np.testing.assert_array_equal(lax.concatenate(kind(rows), axis), np.concatenate(rows, axis))
+        np.testing.assert_array_equal(lax.stack(kind(rows), axis), np.stack(rows, axis))
+    # Found by hostile calls: a million rows are no million arrays.
+    many = np.broadcast_to(np.float32(1), (2**20, 3))
+    assert lax.concatenate(kind(many), 0).shape == (3 * 2**20,)
+    assert lax.stack(kind(many), 1).shape == (3, 2**20)
+    with pytest.raises(errors.AxisError, match="concatenate: dimension 0 is out of range"):
+        lax.concatenate(kind(many[:, 0]), 0)
+    with pytest.raises(ValueError, match="at least one array"):
+        lax.stack(kind(many[:0]))

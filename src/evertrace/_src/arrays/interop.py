@@ -76,6 +76,17 @@ def as_array(x: Any, where: str = "array") -> Array:
     return from_host(np.asarray(made.val), made.aval) if type(made) is Literal else made
 
 
+def rows_of(name: str, arrays: Any) -> Array | None:
+    """Return an array that stands for the sequence of its rows; None for what is a sequence.
+
+    A million rows are no million arrays.
+    """
+    is_array = isinstance(arrays, np.ndarray) or hasattr(arrays, "aval")
+    if not is_array or np.ndim(arrays) == 0 or arrays.shape[0] == 0:
+        return None
+    return as_array(arrays, name)
+
+
 def from_numpy(x, where="array"):
     """Return an array with a copy of a NumPy array's or scalar's contents."""
     dtype = x.dtype

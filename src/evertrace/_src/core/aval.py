@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _interned: weakref.WeakValueDictionary[Any, ShapedArray] = weakref.WeakValueDictionary()
 _interning = forkable(threading.RLock())  # two threads that meet agree on one object
-_MOST_BYTES = 2**63 - 1  # what machines count; XLA ends the process at more
+_MOST_BYTES = 2**63 - 1  # what machines count, of sizes too; XLA ends the process at more
 # Avals of short-lived arrays, which come again.
 _recent: collections.deque[ShapedArray] = collections.deque(maxlen=1000)
 
@@ -273,7 +273,8 @@ def _intern(cls: type[ShapedArray], shape: Any, dtype: Any, weak_type: Any) -> S
         raise _negative(cls, shape)
     size: Any = math.prod(shape)
     is_known = not dims.is_dim(size) or not size.scope.is_open
-    if is_known and dims.least_of(size) * dtype.itemsize > _MOST_BYTES:
+    least = dims.least_of(size) * dtype.itemsize if is_known else 0
+    if max((least, *(n for n in shape if type(n) is int))) > _MOST_BYTES:  # one beside 0, too
         raise _too_large(shape, dtype)
     scope = next((n.scope for n in shape if dims.is_dim(n) and n.scope.is_open), None)
     self: Any = native.AvalBase.__new__(cls if scope is None else _OpenArray)
@@ -341,6 +342,13 @@ def check_rank(ndim: int) -> None:
 
 
 def _too_large(shape: tuple[Any, ...], dtype: Any) -> ValueError:
+    if 0 in shape:
+        return errors.user_error(
+            ValueError,
+            f"a size of the shape {shape} is more than 2**63 - 1.",
+            fix="look at how the shape is computed.",
+            anchor="shape",
+        )
     return errors.user_error(
         ValueError,
         f"an array of shape {shape} and dtype {dtype.name} would take more than 2**63 bytes.",

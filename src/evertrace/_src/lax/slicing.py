@@ -11,7 +11,7 @@ import numpy as np
 
 from evertrace._src import dims, dtypes
 from evertrace._src.arrays.array import Array
-from evertrace._src.arrays.interop import as_array, as_operand, computed, type_of_number
+from evertrace._src.arrays.interop import as_array, as_operand, computed, rows_of, type_of_number
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, state
@@ -23,7 +23,7 @@ from evertrace._src.ops.compare import lt_p
 from evertrace._src.ops.convert import convert, number
 from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.select import select
-from evertrace._src.ops.structural import check_dims, expand_dims, squeeze
+from evertrace._src.ops.structural import check_dims, expand_dims, moveaxis, reshape, squeeze
 
 # ---------------------------------------------------------------- at known places
 
@@ -161,7 +161,8 @@ def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
     """Join arrays along a dimension.
 
     Args:
-      operands: arrays of one dtype, and of one shape but for that dimension.
+      operands: arrays of one dtype, and of one shape but for that dimension; or one array, whose
+        rows are joined.
       dimension: to join along; negative counts from the end.
 
     Returns:
@@ -177,6 +178,11 @@ def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
              [3, 4],
              [5, 6]], dtype=int32)
     """
+    if (rows := rows_of("concatenate", operands)) is not None:
+        dimension = as_dim("concatenate", dimension, rows.ndim - 1)
+        rows = moveaxis(rows, 0, dimension)
+        count, size, *behind = rows.shape[dimension:]
+        return reshape(rows, (*rows.shape[:dimension], count * size, *behind))
     operands = [as_array(x, "concatenate") for x in operands]
     if operands:
         dimension = as_dim("concatenate", dimension, operands[0].ndim)
@@ -214,7 +220,7 @@ def stack(operands: Array | Sequence[ArrayLike], axis: int = 0) -> Array:
     """Join arrays along a new dimension.
 
     Args:
-      operands: arrays of one shape and dtype.
+      operands: arrays of one shape and dtype; or one array, whose rows are joined.
       axis: where the new dimension stands in the result; negative counts from its end.
 
     Returns:
@@ -228,6 +234,8 @@ def stack(operands: Array | Sequence[ArrayLike], axis: int = 0) -> Array:
       Array([[1, 3],
              [2, 4]], dtype=int32)
     """
+    if (rows := rows_of("stack", operands)) is not None:
+        return moveaxis(rows, 0, as_dim("stack", axis, rows.ndim))
     operands = [as_array(x, "stack") for x in operands]
     if operands:
         axis = as_dim("stack", axis, operands[0].ndim + 1)

@@ -30,17 +30,6 @@ def operand(name, a) -> Array:
     return as_array(a, name)
 
 
-def rows_of(name, arrays):
-    """Return an array that stands for the sequence of its rows; None for what is a sequence.
-
-    A million rows are no million arrays.
-    """
-    is_array = isinstance(arrays, np.ndarray) or hasattr(arrays, "aval")
-    if not is_array or np.ndim(arrays) == 0 or arrays.shape[0] == 0:
-        return None
-    return operand(name, arrays)
-
-
 def scalar_of(value, dtype):
     """Return a Python or NumPy scalar as a literal of exactly `dtype`, a size as an operand."""
     value = dims.bare(value)

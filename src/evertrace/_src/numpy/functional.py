@@ -12,9 +12,10 @@ import numpy as np
 from evertrace._src import dims, errors, native
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import rows_of
 from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.numpy import creation, elementary, ufuncs
-from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, rows_of, static_shape
+from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_shape
 from evertrace._src.numpy.indexing import take_along_axis
 from evertrace._src.numpy.nonzeros import known_values
 from evertrace._src.numpy.promotion import (

@@ -10,10 +10,11 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import rows_of
 from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy import indexing, ufuncs
-from evertrace._src.numpy.arguments import integer, operand, rows_of, static_int, static_shape
+from evertrace._src.numpy.arguments import integer, operand, static_int, static_shape
 from evertrace._src.numpy.creation import arange, asarray, eye, user_dtype, zeros
 from evertrace._src.numpy.nonzeros import nonzero
 from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes

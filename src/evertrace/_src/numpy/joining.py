@@ -12,6 +12,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import rows_of
 from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import creation
@@ -19,7 +20,6 @@ from evertrace._src.numpy.arguments import (
     canonical_axis,
     no_out,
     operand,
-    rows_of,
     static_int,
     traced_argument,
 )

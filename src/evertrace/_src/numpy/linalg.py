@@ -10,6 +10,7 @@ import numpy as np
 
 from evertrace._src import errors, native
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import rows_of
 from evertrace._src.arrays.types import ArrayLike, Axis, DTypeLike
 from evertrace._src.lax.dot import PrecisionLike
 from evertrace._src.numpy import creation, elementary, indexing, products, reductions, shape, ufuncs
@@ -18,7 +19,6 @@ from evertrace._src.numpy.arguments import (
     distinct_axes,
     listed_axes,
     operand,
-    rows_of,
     static_int,
 )
 from evertrace._src.numpy.decompositions import inv

@@ -9,9 +9,10 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import rows_of
 from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.lax.loops import scan
-from evertrace._src.numpy.arguments import canonical_axis, operand, rows_of, static_int
+from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.indexing import take_along_axis
 from evertrace._src.numpy.shape import flip, ravel
 from evertrace._src.ops.convert import convert
