@@ -37,6 +37,9 @@ def judged(program):
     """Evaluate a program and say what came of it."""
     try:
         found = evaluated(program)
+        for x in found if type(found) in (list, tuple) else (found,):
+            if type(x) is ev.Array:
+                x.block_until_ready()  # else a later program waits for what this one asked for
     except MemoryError as error:
         numpys = _is_users(error) and "Unable to allocate" in str(error)
         clear = _is_worded(error) or numpys

@@ -178,6 +178,16 @@ def undefined(reason: Any) -> Undefined:
     return Undefined(reason)
 
 
+def _check_flag(prim: Primitive, name: str, value: Any) -> None:
+    if not isinstance(value, bool | int | np.bool_) or value not in (0, 1):
+        raise errors.user_error(
+            TypeError,
+            f"{prim.name}: `{name}` is True or False, not {doors.shown(value)}.",
+            fix="pass `bool(...)` of it.",
+            anchor="arguments",
+        )
+
+
 def missing_rule(prim: Any, what: str, slot: Any) -> NotImplementedError:
     """Build the error of a transformation that needs a rule which a primitive does not have.
 
@@ -215,6 +225,7 @@ class Primitive:
         which are trailing dimensions. Operands of ordinary dtypes stay as they are: engines' rules
         of operations with indices or predicates take those without the trailing dimensions.
         AS_IS if the rules know extended dtypes. With None, such operands are an error.
+      flags: names of the params that are True or False: engines read others each in its own way.
       moves: whether a NaN in a result was one in an operand: what checks look for was there before.
       is_tape_of_plans: whether a plan of an eager function takes it as a tape of its own, which
         gives the bits of `host`, but for running sums of floats.
@@ -230,7 +241,8 @@ class Primitive:
 
     __slots__ = (
         *RULE_SLOTS, "__weakref__", "_calls", "_types", "cache_types", "effects", "elementwise",
-        "is_call", "is_tape_of_plans", "moves", "multiple_results", "name", "physical", "show",
+        "flags", "is_call", "is_tape_of_plans", "moves", "multiple_results", "name", "physical",
+        "show",
     )  # fmt: skip
 
     # What interpreters of jaxprs ask for JAX's `core.call`: our calls are all like those of `jit`.
@@ -266,6 +278,7 @@ class Primitive:
         is_call: bool = False,
         cache_types: Any = True,
         physical: Any = None,
+        flags: tuple[str, ...] = (),
         moves: bool = False,
         is_tape_of_plans: bool = False,
         **rules: Any,
@@ -278,6 +291,7 @@ class Primitive:
         self.is_call = is_call
         self.cache_types = cache_types
         self.physical = physical
+        self.flags = flags
         self.moves = moves
         self.is_tape_of_plans = is_tape_of_plans
         for slot in RULE_SLOTS:
@@ -337,6 +351,8 @@ class Primitive:
         if (call := (len(args), *params)) not in self._calls:
             _check_call(self, len(args), params)
             self._calls.add(call)
+        for name in self.flags:
+            _check_flag(self, name, params[name])
         if self.abstract is None:
             raise missing_rule(self, "type rule (`def_abstract_eval`)", None)
         out = self.abstract(*[x.aval for x in args], **params)

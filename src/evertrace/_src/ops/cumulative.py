@@ -30,13 +30,6 @@ def _scan(name, accepts, accumulate, **rules):
     def abstract(x, *, axis, reverse):
         check_dtype(name, x, accepts)
         axis = operator.index(axis)
-        if reverse not in (True, False):
-            raise errors.user_error(
-                TypeError,
-                f"{name}: `reverse` is True or False, not {reverse!r}.",
-                fix="pass `bool(...)` of it.",
-                anchor="arguments",
-            )
         if not 0 <= axis < x.ndim:
             raise errors.user_error(
                 errors.AxisError,
@@ -53,7 +46,9 @@ def _scan(name, accepts, accumulate, **rules):
         y = y.astype(x.dtype, copy=False)
         return np.flip(y, axis) if reverse else y
 
-    prim = Primitive(name, abstract=abstract, host=host, factors=pointwise, **rules)
+    prim = Primitive(
+        name, abstract=abstract, host=host, factors=pointwise, flags=("reverse",), **rules
+    )
     prim.batch = lambda size, args, dims, **params: _batch(prim, args[0], dims[0], **params)
     return prim
 

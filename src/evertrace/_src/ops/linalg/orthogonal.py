@@ -126,6 +126,7 @@ def _ormqr_batch(size, args, dims, **params):
 
 ormqr_p: Primitive = Primitive(
     "ormqr",
+    flags=("left", "transpose"),
     factors=batched(2),
     abstract=_ormqr_abstract,
     host=host.ormqr,
@@ -183,6 +184,7 @@ def _qr_jvp(tangents, primals, out, *, pivoting, full_matrices, use_magma):
 
 qr_p: Primitive = Primitive(
     "qr",
+    flags=("full_matrices", "pivoting"),
     factors=batched(2),
     multiple_results=True,
     abstract=_qr_abstract,

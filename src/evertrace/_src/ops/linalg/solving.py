@@ -144,6 +144,7 @@ def _triangular_batch(size, args, dims, **params):
 
 triangular_solve_p: Primitive = Primitive(
     "triangular_solve",
+    flags=("conjugate_a", "left_side", "lower", "transpose_a", "unit_diagonal"),
     factors=batched(2),
     abstract=_triangular_abstract,
     host=host.triangular_solve,
@@ -387,6 +388,7 @@ def _tridiagonal_transpose(ct, dl, d, du, b, **params):
 
 tridiagonal_solve_p: Primitive = Primitive(
     "tridiagonal_solve",
+    flags=("perturb_singular",),
     factors=batched(1),
     abstract=_tridiagonal_abstract,
     host=host.tridiagonal_solve,

@@ -88,6 +88,7 @@ def _eigh_jvp(tangents, primals, out, **params):
 
 eigh_p: Primitive = Primitive(
     "eigh",
+    flags=("lower", "sort_eigenvalues"),
     factors=batched(2),
     multiple_results=True,
     abstract=_eigh_abstract,
@@ -187,6 +188,7 @@ def _outside(u, moved, s):
 
 svd_p: Primitive = Primitive(
     "svd",
+    flags=("compute_uv", "full_matrices"),
     factors=batched(2),
     multiple_results=True,
     abstract=_svd_abstract,
@@ -209,7 +211,7 @@ def _eig_abstract(
 ):
     check_square("eig", a)
     n, dtype = a.shape[-1], np.result_type(a.dtype, np.complex64)
-    vectors = compute_left_eigenvectors + compute_right_eigenvectors
+    vectors = bool(compute_left_eigenvectors) + bool(compute_right_eigenvectors)
     return shaped(a, n, dtype=dtype), *[shaped(a, n, n, dtype=dtype)] * vectors
 
 
@@ -280,6 +282,7 @@ def _sum_rows(x):
 
 eig_p: Primitive = Primitive(
     "eig",
+    flags=("compute_left_eigenvectors", "compute_right_eigenvectors"),
     factors=batched(2),
     multiple_results=True,
     abstract=_eig_abstract,
@@ -299,6 +302,7 @@ def _schur_abstract(a, *, compute_schur_vectors, sort_eig_vals, select_callable)
 
 schur_p: Primitive = Primitive(
     "schur",
+    flags=("compute_schur_vectors", "sort_eig_vals"),
     factors=batched(2),
     multiple_results=True,
     abstract=_schur_abstract,
@@ -335,6 +339,7 @@ def _tridiagonal_abstract(a, *, lower):
 
 tridiagonal_p: Primitive = Primitive(
     "tridiagonal",
+    flags=("lower",),
     factors=batched(2),
     multiple_results=True,
     abstract=_tridiagonal_abstract,

@@ -1,0 +1,62 @@
+"""Params that are True or False are nothing else, whichever engine reads them.
+
+Found by binding each primitive with values of other kinds: `left=1e-7` is true in Python, and 0
+where C++ takes a bool.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+from tests.laws.rows import ROWS, main_dtype, rng_of
+from tests.laws.test_completeness import PRIMITIVES
+from tests.support.runtime import array
+
+FLAGS = [(prim, flag) for prim in PRIMITIVES for flag in prim.flags]
+
+HINTS = {"indices_are_sorted", "unique_indices", "assume_unique", "enable_eigvec_derivs"}
+"""Promises of the caller's, and what decides about rules that are made in Python: true or not."""
+
+AS_PYTHON_TAKES_IT = {
+    "convert_element_type", "searchsorted", "sort", "random_bits", "random_split", "dce_sink",
+    "coo_matmat", "coo_matvec", "csr_matmat", "csr_matvec", "lu_solve",
+}  # fmt: skip
+"""Primitives whose flags Python code reads before any engine does, which take them alike then."""
+
+
+@functools.cache
+def equations():
+    """Return an equation of each primitive that the rows of the tables bind, by name."""
+    found = {}
+    for spec in ROWS:
+        dtype = main_dtype(spec)
+        for case in spec.cases:
+            operands = [array(x) for x in spec.operands(case, dtype, rng_of(spec, dtype))]
+            fun = functools.partial(spec.fun, **case.kwargs)
+            for eqn in ev.make_jaxpr(fun)(*operands).jaxpr.eqns:
+                found.setdefault(eqn.primitive.name, eqn)
+    return found
+
+
+def test_all_flags_are_stated():
+    for name, eqn in equations().items():
+        flags = {key for key, value in eqn.params.items() if type(value) is bool} - HINTS
+        if name not in AS_PYTHON_TAKES_IT:
+            assert flags <= set(eqn.primitive.flags), name
+
+
+@pytest.mark.parametrize("value", [1e-7, 2**70, -1, None, "x", np.float32(0.5), np.ones(1)])
+@pytest.mark.parametrize(("prim", "flag"), FLAGS, ids=[f"{p.name}-{f}" for p, f in FLAGS])
+def test_a_flag_is_true_or_false(prim, flag, value):
+    eqn = equations()[prim.name]
+    operands = [ev.numpy.ones(x.aval.shape, x.aval.dtype) for x in eqn.invars]
+
+    def bound(*operands):
+        return prim.bind(*operands, **{**eqn.params, flag: value})
+
+    for call in (bound, ev.jit(bound)):
+        with pytest.raises(TypeError, match=f"{prim.name}: `{flag}` is True or False, not ") as got:
+            call(*operands)
+        assert "Fix: pass `bool(...)` of it." in str(got.value)
