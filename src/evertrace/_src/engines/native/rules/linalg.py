@@ -81,7 +81,7 @@ def _triangular_solve(e, eqn, xs):
     turn = (*range(b.ndim - 2), b.ndim - 1, b.ndim - 2)
     shape = b.shape if on_left else tuple(b.shape[d] for d in turn)
     side = xs[1] if on_left else permuted(e, xs[1], b.shape, turn)
-    is_transposed = p["transpose_a"] is on_left
+    is_transposed = bool(p["transpose_a"]) == bool(on_left)  # 1 and NumPy's True are true, too
     options = (p["lower"], is_transposed, p["conjugate_a"], p["unit_diagonal"])
     arrays = [(xs[0], a.shape), (side, shape)]
     outs = [(kind_of(a)[0], shape)]
