@@ -178,6 +178,30 @@ def undefined(reason: Any) -> Undefined:
     return Undefined(reason)
 
 
+def _is_dtype(value: Any) -> bool:
+    return value is None or isinstance(value, np.dtype | dtypes.ExtendedDType)
+
+
+def _with_dtypes(prim: Primitive, params: dict[str, Any]) -> dict[str, Any] | None:
+    """Return params with dtypes for what names them; None where nothing does."""
+    given = {name: params[name] for name in prim.dtypes if not _is_dtype(params.get(name))}
+    try:
+        made = {name: dtypes.canonicalize_dtype(value) for name, value in given.items()}
+    except (TypeError, ValueError):  # what is bound says so
+        return None
+    return {**params, **made} if made else None
+
+
+def _check_dtype(prim: Primitive, name: str, value: Any) -> None:
+    if not _is_dtype(value):
+        raise errors.user_error(
+            TypeError,
+            f"{prim.name}: `{name}` is a dtype, not {doors.shown(value)}.",
+            fix="pass `jnp.dtype(...)` of it.",
+            anchor="dtype",
+        )
+
+
 def _check_flag(prim: Primitive, name: str, value: Any) -> None:
     if not isinstance(value, bool | int | np.bool_) or value not in (0, 1):
         raise errors.user_error(
@@ -225,6 +249,8 @@ class Primitive:
         which are trailing dimensions. Operands of ordinary dtypes stay as they are: engines' rules
         of operations with indices or predicates take those without the trailing dimensions.
         AS_IS if the rules know extended dtypes. With None, such operands are an error.
+      dtypes: names of the params that are dtypes, or None: `bind` takes names and scalar types for
+        them, too.
       flags: names of the params that are True or False: engines read others each in its own way.
       moves: whether a NaN in a result was one in an operand: what checks look for was there before.
       is_tape_of_plans: whether a plan of an eager function takes it as a tape of its own, which
@@ -240,9 +266,9 @@ class Primitive:
     """
 
     __slots__ = (
-        *RULE_SLOTS, "__weakref__", "_calls", "_types", "cache_types", "effects", "elementwise",
-        "flags", "is_call", "is_tape_of_plans", "moves", "multiple_results", "name", "physical",
-        "show",
+        *RULE_SLOTS, "__weakref__", "_calls", "_types", "cache_types", "dtypes", "effects",
+        "elementwise", "flags", "is_call", "is_tape_of_plans", "moves", "multiple_results", "name",
+        "physical", "show",
     )  # fmt: skip
 
     # What interpreters of jaxprs ask for JAX's `core.call`: our calls are all like those of `jit`.
@@ -278,6 +304,7 @@ class Primitive:
         is_call: bool = False,
         cache_types: Any = True,
         physical: Any = None,
+        dtypes: tuple[str, ...] = (),
         flags: tuple[str, ...] = (),
         moves: bool = False,
         is_tape_of_plans: bool = False,
@@ -291,6 +318,7 @@ class Primitive:
         self.is_call = is_call
         self.cache_types = cache_types
         self.physical = physical
+        self.dtypes = dtypes
         self.flags = flags
         self.moves = moves
         self.is_tape_of_plans = is_tape_of_plans
@@ -306,13 +334,15 @@ class Primitive:
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace.
 
-        NumPy arrays and Python scalars become operands: found out where they have failed, since our
-        own functions pass none.
+        NumPy arrays and Python scalars become operands, names of dtypes become dtypes: found out
+        where they have failed, since our own functions pass none.
         """
         try:
             return state.trace.process(self, args, params)
         except Exception as error:  # a door, without a function of its own: this is called often
-            if all([hasattr(x, "aval") for x in args]):
+            if self.dtypes and (named := _with_dtypes(self, params)):
+                params = named
+            elif all([hasattr(x, "aval") for x in args]):
                 made = doors.worded(error, f"{self.name}_p.bind", args, params)
                 if made is None:
                     raise
@@ -351,6 +381,8 @@ class Primitive:
         if (call := (len(args), *params)) not in self._calls:
             _check_call(self, len(args), params)
             self._calls.add(call)
+        for name in self.dtypes:
+            _check_dtype(self, name, params[name])
         for name in self.flags:
             _check_flag(self, name, params[name])
         if self.abstract is None:

@@ -137,6 +137,7 @@ def _batch(size, args, dims, *, shape, dtype, algorithm, out_sharding):
 
 rng_bit_generator_p: Primitive = Primitive(
     "rng_bit_generator",
+    dtypes=("dtype",),
     multiple_results=True,
     abstract=_abstract,
     host=_host,

@@ -436,6 +436,7 @@ def _conv_batch(
 
 conv_general_dilated_p: Primitive = Primitive(
     "conv_general_dilated",
+    dtypes=("preferred_element_type",),
     factors=_conv_factors,
     abstract=_conv_abstract,
     host=_conv_host,

@@ -75,6 +75,7 @@ def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
 
 convert_element_type_p: Primitive = Primitive(
     "convert_element_type",
+    dtypes=("new_dtype",),
     moves=True,
     elementwise=True,
     show=("new_dtype", "weak_type"),
@@ -205,6 +206,7 @@ def _bitcast_jvp(tangents, primals, out, *, new_dtype):
 
 bitcast_convert_type_p: Primitive = Primitive(
     "bitcast_convert_type",
+    dtypes=("new_dtype",),
     moves=True,
     factors=shared_lead,
     abstract=_bitcast_abstract,

@@ -36,6 +36,7 @@ def _iota_host(*, dtype, shape, dimension, sharding):
 
 iota_p: Primitive = Primitive(
     "iota",
+    dtypes=("dtype",),
     abstract=_iota_abstract,
     host=_iota_host,
     jvp=undefined("has no operands"),

@@ -253,6 +253,7 @@ def _dot_show(*, dimension_numbers, precision, preferred_element_type, out_shard
 
 dot_general_p: Primitive = Primitive(
     "dot_general",
+    dtypes=("preferred_element_type",),
     factors=_dot_factors,
     abstract=_dot_abstract,
     host=_dot_host,

@@ -409,6 +409,7 @@ complex_p: Primitive = elementwise(
 conj_p: Primitive = elementwise(
     "conj",
     (np.float32, np.float64, *COMPLEX),
+    dtypes=("input_dtype",),
     moves=True,
     result=_complex_dtype,
     linear=JOINTLY,

@@ -186,7 +186,13 @@ def _index_reduction(name, find):
             return kernels.reduce(name, x, axes, np.dtype(index_dtype))
         return find(x, axis=axes[0]).astype(index_dtype)
 
-    prim = Primitive(name, abstract=abstract, host=host, jvp=lambda *args, **params: None)
+    prim = Primitive(
+        name,
+        dtypes=("index_dtype",),
+        abstract=abstract,
+        host=host,
+        jvp=lambda *args, **params: None,
+    )
     prim.factors = without("axes")
     prim.batch = batch_reduction(prim)
     return prim

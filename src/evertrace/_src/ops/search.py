@@ -58,6 +58,7 @@ def _batch(size, args, places, **params):
 
 searchsorted_p = Primitive(
     "searchsorted",
+    dtypes=("dtype",),
     is_tape_of_plans=True,
     factors=batched(1),
     abstract=_abstract,

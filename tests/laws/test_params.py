@@ -1,4 +1,4 @@
-"""Params that are True or False are nothing else, whichever engine reads them.
+"""Params that are True or False, or dtypes, are nothing else, whichever engine reads them.
 
 Found by binding each primitive with values of other kinds: `left=1e-7` is true in Python, and 0
 where C++ takes a bool.
@@ -80,3 +80,45 @@ def test_ones_and_numpys_booleans_are_flags(prim, flag):
                 got = ev.jit(functools.partial(bound, value), engine=engine)(*operands)
                 for x, y in zip(got, want, strict=True):
                     np.testing.assert_allclose(np.abs(to_numpy(x)), np.abs(to_numpy(y)), 1e-3, 1e-3)
+
+
+# ------------------------------------------------------------------------ dtypes
+
+DTYPES = [(prim, name) for prim in PRIMITIVES for name in prim.dtypes]
+
+MADE_OF_OTHERS = {
+    "bcoo_dot_general", "bcoo_fromdense", "bcoo_spdot_general", "bcsr_dot_general",
+    "bcsr_fromdense", "coo_fromdense", "csr_fromdense",
+}  # fmt: skip
+"""Sparse operations, which hand a dtype on to the primitives that they are made of."""
+
+
+def test_all_dtypes_are_stated():
+    for name, eqn in equations().items():
+        found = {key for key, value in eqn.params.items() if isinstance(value, np.dtype)}
+        if name not in MADE_OF_OTHERS:
+            assert found <= set(eqn.primitive.dtypes), name
+
+
+@pytest.mark.parametrize(("prim", "param"), DTYPES, ids=[f"{p.name}-{d}" for p, d in DTYPES])
+def test_names_of_dtypes_are_dtypes(prim, param):
+    # As programs written for JAX bind them: found beside JAX, which takes them.
+    eqn = equations()[prim.name]
+    operands = [ev.numpy.ones(x.aval.shape, x.aval.dtype) for x in eqn.invars]
+    dtype = np.dtype(eqn.params[param] or np.float32)
+
+    def bound(value, *operands):
+        return ev.tree.leaves(prim.bind(*operands, **{**eqn.params, param: value}))
+
+    want = bound(dtype, *operands)
+    for value in (dtype.name, dtype.type, getattr(ev.numpy, dtype.name)):
+        call = functools.partial(bound, value)
+        jaxpr = ev.make_jaxpr(call)(*operands).jaxpr
+        assert isinstance(jaxpr.eqns[0].params[param], np.dtype)
+        for run in (call, ev.jit(call), ev.jit(call, engine="xla")):
+            for x, y in zip(run(*operands), want, strict=True):
+                assert x.dtype == y.dtype
+                np.testing.assert_allclose(to_numpy(x), to_numpy(y), 1e-5)
+    for value in (1e-7, "flaot32", np.ones(1)):
+        with pytest.raises(TypeError, match=f"{prim.name}: `{param}` is a dtype, not "):
+            bound(value, *operands)
