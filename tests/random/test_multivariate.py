@@ -73,3 +73,9 @@ def test_delta_orthogonal_initializer():
     assert np.count_nonzero(made) == np.count_nonzero(middle)
     with pytest.raises(ev.errors.ShapeError, match="outputs"):
         nn.initializers.delta_orthogonal()(KEY, (3, 3, 2))
+
+
+def test_orthogonal_matrices_have_a_dtype_that_can_be_factored():
+    # Found by hostile calls: four thousand million numbers were drawn before QR refused them.
+    with pytest.raises(ev.errors.DTypeError, match="orthogonal: does not accept dtype f8_e4m3fn"):
+        random.orthogonal(KEY, 2, dtype="float8_e4m3fn", m=2**31)

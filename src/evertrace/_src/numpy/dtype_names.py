@@ -66,7 +66,9 @@ class ScalarType(type):
         return asarray(x, dtype=cls.dtype)
 
     def __eq__(cls, other: Any) -> bool:
-        return cls is other or cls.dtype.type == other
+        # NumPy's scalar types raise beside its arrays, see `ndarray.__eq__`.
+        is_array = isinstance(other, np.ndarray)
+        return cls is other or (not is_array and cls.dtype.type == other)
 
     def __ne__(cls, other: Any) -> bool:
         return not cls == other

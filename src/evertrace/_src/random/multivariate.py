@@ -10,6 +10,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike, DTypeLike, Key, Shape
+from evertrace._src.core.aval import ShapedArray
 from evertrace._src.lax import linalg as lax
 from evertrace._src.numpy import decompositions, products, spectra, ufuncs
 from evertrace._src.numpy.promotion import aligned
@@ -134,6 +135,7 @@ def orthogonal(
     n = operator.index(n)
     m = n if m is None else operator.index(m)
     tall = (*sizes("orthogonal", shape), max(n, m), min(n, m))
+    matrices.check_matrices("orthogonal", ShapedArray(tall, dtype))  # before numbers are drawn
     q, r = lax.qr(normal(key, tall, dtype), full_matrices=False)
     q = q * ufuncs.sign(matrices.diagonal(r))[..., None, :]
     return matrices.transposed(q) if n < m else q
