@@ -288,7 +288,7 @@ def test_questions_about_arrays():
 def test_scalar_types_are_not_what_an_array_is():
     # Found by hostile calls: NumPy's own raise, as the array answers, and looks for what wraps it.
     for array in (np.zeros(3), np.zeros((1,) * 40)):
-        assert not jnp.float32 == array
+        assert (jnp.float32 == array) is False
         assert jnp.float32 != array
     assert jnp.float32 == np.float32
     assert jnp.float32 == np.dtype("float32")
