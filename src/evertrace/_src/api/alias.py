@@ -110,7 +110,8 @@ class _Alias:
 
     def __exit__(self, *exc):
         if self._is_outermost:
-            sys.meta_path.remove(_finder)
+            # A list of its own: imports on other threads go through the other one.
+            sys.meta_path = [finder for finder in sys.meta_path if finder is not _finder]
             for name in [m for m in sys.modules if m.split(".")[0] == NAME]:
                 del sys.modules[name]
 

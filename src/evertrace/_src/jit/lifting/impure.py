@@ -444,8 +444,6 @@ class Patches:
             table = _table()
             table.renew()
             self.place(table.places)
-            if table.waiting:
-                sys.meta_path.insert(0, Arrivals)
         self.draws = {g: calls.Draws(g) for g in (calls.PYTHON, calls.NUMPY)}
         for generator, drawn in self.draws.items():
             if generator.name not in _table().waiting:
@@ -505,8 +503,6 @@ class Patches:
     def _take_back(self):
         global _active
         _active, self.entry = self.outer, None
-        if self.outer is None and Arrivals in sys.meta_path:
-            sys.meta_path.remove(Arrivals)
         for place in self.placed:
             if place.namespace.get(place.name) is place.placed:  # else the user's, by now
                 place.namespace[place.name] = place.real
@@ -537,12 +533,16 @@ def _classes_changed():
 
 
 class Arrivals:
-    """Has a module that is loaded during a trace intercepted; among the finders of modules."""
+    """Has a module that is loaded during a trace intercepted; among the finders of modules.
+
+    It stays there: a list that becomes shorter while an import on another thread goes through it
+    has that import pass a finder over, and not find a module that is there.
+    """
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         """Return how the other finders load a module, if it is one that is waited for."""
-        if name not in _table().waiting:
+        if _active is None or name not in _table().waiting:
             return None
         for finder in sys.meta_path:
             find = None if finder is cls else getattr(finder, "find_spec", None)
@@ -551,6 +551,9 @@ class Arrivals:
                 spec.loader = _Arriving(spec.loader)
                 return spec
         return None
+
+
+sys.meta_path.insert(0, Arrivals)  # type: ignore[arg-type]
 
 
 class _Arriving:

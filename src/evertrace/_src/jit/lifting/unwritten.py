@@ -9,7 +9,7 @@ from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.jit.lifting import values
-from evertrace._src.jit.lifting.impure import Arrivals, Intercept
+from evertrace._src.jit.lifting.impure import Intercept
 from evertrace._src.jit.lifting.values import ABSENT
 
 
@@ -49,7 +49,7 @@ class Unwritten:
     def note_contents(self, value, path, cache=None):
         """Note what is in a library's list, set or dict; a cache of it is emptied with it."""
         if type(value) in TABLES and id(value) not in self._contents:
-            self._contents[id(value)] = path, value, _without_ours(value), cache
+            self._contents[id(value)] = path, value, value.copy(), cache
 
     def watch(self, owner, node):
         """Depend on the settings of an object of a library's, such as a logger, found at a node."""
@@ -71,7 +71,7 @@ class Unwritten:
         """
         if path not in self._tables:
             node = graph.add(at, "key", name, path)
-            contents = _without_ours(value)
+            contents = value.copy()
             entries: Any = contents if type(value) is dict else dict(enumerate(contents))
             real = {k: x.real if isinstance(x, Intercept) else x for k, x in entries.items()}
             real = {k: values.weakly(x) for k, x in real.items()}
@@ -146,7 +146,7 @@ class Unwritten:
 
     def _changed_contents(self):
         for noted in self._contents.values():
-            if _are_contents_changed(_without_ours(noted[1]), noted[2]):
+            if _are_contents_changed(noted[1], noted[2]):
                 yield noted
 
     def release(self):
@@ -171,11 +171,6 @@ def _space(owner):
 def _is_lazy(owner, now):
     """Whether what a module has now may be there since it was asked for: a library's own doing."""
     return isinstance(now, types.ModuleType) or "__getattr__" in _space(owner)
-
-
-def _without_ours(value):
-    """Return a copy of a container without what a trace itself has put there."""
-    return [x for x in value if x is not Arrivals] if type(value) is list else value.copy()
 
 
 def _are_contents_changed(now, before):
