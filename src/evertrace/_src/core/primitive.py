@@ -192,24 +192,27 @@ def _with_dtypes(prim: Primitive, params: dict[str, Any]) -> dict[str, Any] | No
     return {**params, **made} if made else None
 
 
-def _check_dtype(prim: Primitive, name: str, value: Any) -> None:
-    if not _is_dtype(value):
-        raise errors.user_error(
-            TypeError,
-            f"{prim.name}: `{name}` is a dtype, not {doors.shown(value)}.",
-            fix="pass `jnp.dtype(...)` of it.",
-            anchor="dtype",
-        )
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool | int | np.bool_) and value in (0, 1)
 
 
-def _check_flag(prim: Primitive, name: str, value: Any) -> None:
-    if not isinstance(value, bool | int | np.bool_) or value not in (0, 1):
-        raise errors.user_error(
-            TypeError,
-            f"{prim.name}: `{name}` is True or False, not {doors.shown(value)}.",
-            fix="pass `bool(...)` of it.",
-            anchor="arguments",
-        )
+def _check_params(prim: Primitive, params: dict[str, Any]) -> None:
+    """Raise where a dtype or a flag is none."""
+    for name in prim.dtypes:
+        if not _is_dtype(params[name]):
+            raise _unfit(prim, name, params[name], "a dtype", "jnp.dtype")
+    for name in prim.flags:
+        if not _is_flag(params[name]):
+            raise _unfit(prim, name, params[name], "True or False", "bool")
+
+
+def _unfit(prim: Primitive, name: str, value: Any, what: str, made_by: str) -> TypeError:
+    return errors.user_error(
+        TypeError,
+        f"{prim.name}: `{name}` is {what}, not {doors.shown(value)}.",
+        fix=f"pass `{made_by}(...)` of it.",
+        anchor="arguments",
+    )
 
 
 def missing_rule(prim: Any, what: str, slot: Any) -> NotImplementedError:
@@ -381,10 +384,7 @@ class Primitive:
         if (call := (len(args), *params)) not in self._calls:
             _check_call(self, len(args), params)
             self._calls.add(call)
-        for name in self.dtypes:
-            _check_dtype(self, name, params[name])
-        for name in self.flags:
-            _check_flag(self, name, params[name])
+        _check_params(self, params)
         if self.abstract is None:
             raise missing_rule(self, "type rule (`def_abstract_eval`)", None)
         out = self.abstract(*[x.aval for x in args], **params)
