@@ -13,6 +13,8 @@
 #include <mutex>
 #include <thread>
 
+#include "kernels/throwing.h"
+
 #if defined(__linux__)
 #include <sched.h>
 #endif
@@ -85,10 +87,12 @@ class Pool {
   void start_threads() {
     for (; threads_ < thread_count() - 1; ++threads_) {
       std::thread([this] { serve(); }).detach();
+      wait_until_begun(begun_, threads_ + 1);
     }
   }
 
   [[noreturn]] void serve() {
+    take_memory_to_throw(begun_);
     while (true) {
       for (int i = 0; i < kSpins && pending_.load(std::memory_order_acquire) == 0; ++i) pause();
       std::shared_ptr<Loop> loop;
@@ -103,6 +107,7 @@ class Pool {
     }
   }
 
+  std::atomic<int> begun_{0};  // threads that have what they need to throw
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Loop>> waiting_;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "kernels/throwing.h"
 #include "python/pending.h"
 #include "python/thread_state.h"
 #include "python/unlocked.h"
@@ -61,7 +62,10 @@ class Queue {
   bool add(const std::shared_ptr<QueuedRun>& run) {
     const std::lock_guard lock(mutex);
     try {
-      if (!has_thread) std::thread([this] { serve(); }).detach();
+      if (!has_thread) {
+        std::thread([this] { serve(); }).detach();
+        wait_until_begun(begun, 1);
+      }
       has_thread = true;
     } catch (const std::exception&) {
       return false;
@@ -100,7 +104,10 @@ class Queue {
  private:
   bool is_idle() const { return !runs.empty() && !is_running && !is_stopped; }
 
+  std::atomic<int> begun{0};
+
   [[noreturn]] void serve() {
+    take_memory_to_throw(begun);
     while (true) {
       std::unique_lock lock(mutex);
       wake.wait(lock, [this] { return is_idle(); });
