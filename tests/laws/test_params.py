@@ -122,3 +122,14 @@ def test_names_of_dtypes_are_dtypes(prim, param):
     for value in (1e-7, "flaot32", np.ones(1)):
         with pytest.raises(TypeError, match=f"{prim.name}: `{param}` is a dtype, not "):
             bound(value, *operands)
+
+
+@pytest.mark.parametrize("value", [2**70, 2, None, "x", 0.5, np.ones(1)])
+def test_a_rounding_method_is_one(value):
+    def bound(x):
+        return ev.lax.round_p.bind(x, rounding_method=value)
+
+    for call in (bound, ev.jit(bound)):
+        with pytest.raises(TypeError, match=r"round: `rounding_method` is one of lax\.Rounding"):
+            call(ev.numpy.ones(3))
+    assert ev.lax.round_p.bind(ev.numpy.ones(3), rounding_method=True).shape == (3,)

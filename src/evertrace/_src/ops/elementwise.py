@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import doors, dtypes, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
@@ -231,6 +231,18 @@ def _nextafter_host(x, y):
     return np.where(x == y, y, np.nextafter(x, y))
 
 
+def _round_dtype(dtype, *, rounding_method):
+    if not isinstance(rounding_method, int) or rounding_method not in (0, 1):
+        raise errors.user_error(
+            TypeError,
+            "round: `rounding_method` is one of lax.RoundingMethod, not "
+            f"{doors.shown(rounding_method)}.",
+            fix="pass `lax.RoundingMethod.TO_NEAREST_EVEN` or `AWAY_FROM_ZERO`.",
+            anchor="choice",
+        )
+    return dtype
+
+
 def _round_host(x, *, rounding_method):
     if rounding_method:
         return np.rint(x)
@@ -307,7 +319,9 @@ abs_p: Primitive = elementwise(
 )
 floor_p: Primitive = elementwise("floor", FLOATING, host=np.floor, deriv=(None,))
 ceil_p: Primitive = elementwise("ceil", FLOATING, host=np.ceil, deriv=(None,))
-round_p: Primitive = elementwise("round", FLOATING, host=_round_host, deriv=(None,))
+round_p: Primitive = elementwise(
+    "round", FLOATING, result=_round_dtype, host=_round_host, deriv=(None,)
+)
 
 
 def _extremum_host(ufunc, of_zeros):
