@@ -21,7 +21,7 @@ GOOD = {RIGHT, CLEAR}
 
 HERE = str(Path(__file__).parent)
 FILE = "<fuzz>"
-_HIDDEN = (source.PACKAGE_PREFIX, *source._HIDDEN[1:])
+_HIDDEN = (source.PACKAGE_PREFIX, *source.NUMPY_PREFIXES)
 
 
 @dataclass(frozen=True)

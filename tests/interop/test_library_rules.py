@@ -261,7 +261,7 @@ def run(tmp_path):
     packages.mkdir(parents=True)
     (packages / "library.py").write_text(LIBRARY)
 
-    def run(program, first="evertrace.as_jax()"):
+    def run(program, first="evertrace.as_jax()", **environment):
         done = subprocess.run(
             [
                 sys.executable,
@@ -272,6 +272,7 @@ def run(tmp_path):
                 **os.environ,
                 "PYTHONUSERBASE": str(tmp_path),
                 "PYTHONPATH": os.pathsep.join([SOURCES, str(packages)]),
+                **environment,
             },
             capture_output=True,
             text=True,
@@ -296,6 +297,12 @@ def test_rules(case, run):
 def test_the_option_chooses_the_rules_of_libraries(first, second, run):
     choose = f"evertrace.as_jax(); evertrace.config.update('library_rules', '{first}')"
     assert run(USER + "print(change(library.jitted(scaled)))", choose) == second
+
+
+def test_packages_of_another_environment_are_packages(run, tmp_path):
+    """As with ``uv run --with``, or where a cluster's modules set ``PYTHONPATH``."""
+    program, printed = CASES["what the user's `jit` changes is not of another trace"]
+    assert run(USER + program, PYTHONUSERBASE=str(tmp_path / "none")) == printed
 
 
 def test_a_package_that_evertrace_does_not_lend_the_name_to_keeps_our_rules(run):

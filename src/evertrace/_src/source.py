@@ -27,8 +27,10 @@ Source: TypeAlias = tuple[Any, ...]
 PACKAGE_PREFIX = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _MACHINERY = frozenset({functools.__file__, contextlib.__file__})
 _PACKAGES = os.path.dirname(os.path.dirname(np.__file__))
-_HIDDEN = (PACKAGE_PREFIX, *(os.path.join(_PACKAGES, name, "") for name in ("numpy", "scipy")))
+NUMPY_PREFIXES = tuple(os.path.join(_PACKAGES, name, "") for name in ("numpy", "scipy"))
 """Folders of code that works in the name of its caller, who asked NumPy to look at an array."""
+
+_HIDDEN = (PACKAGE_PREFIX, *NUMPY_PREFIXES)
 
 
 _AUTOMATIC = re.compile(r"auto_axes\(([^)]*)\)")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from evertrace._src import config
 from evertrace._src.jit.lifting.asking import asking, asks, original
-from evertrace._src.source import PACKAGE_PREFIX
+from evertrace._src.source import NUMPY_PREFIXES, PACKAGE_PREFIX
 from evertrace._src.support import WeakKeys
 
 _MATCH_CLASS = dis.opmap["MATCH_CLASS"]
@@ -253,17 +253,21 @@ def strings_in(constant):
 # ------------------------------------------------------------------------ whose code it is
 
 
+_INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+"""Folders of packages in whichever environment: one may borrow another's, by a path or a ``.pth``."""
+
+
 @functools.cache
 def _package_prefixes():
     paths = {site.getusersitepackages()}
     if hasattr(site, "getsitepackages"):
         paths.update(site.getsitepackages())
-    return _spelled(paths)
+    return (*NUMPY_PREFIXES, *_spelled(paths))
 
 
 @functools.cache
-def _library_prefixes():
-    return (PACKAGE_PREFIX, *_package_prefixes(), *_spelled({os.path.dirname(os.__file__)}))
+def _standard_prefixes():
+    return _spelled({os.path.dirname(os.__file__)})
 
 
 def _spelled(paths):
@@ -278,14 +282,17 @@ def is_library_file(filename):
         return True
     if filename.startswith("<"):
         return False
-    return os.path.abspath(filename).startswith(_library_prefixes())
+    path = os.path.abspath(filename)
+    return path.startswith((PACKAGE_PREFIX, *_standard_prefixes())) or is_package_file(path)
 
 
 @functools.cache
 def is_package_file(filename):
     """Whether a file belongs to an installed package that is not evertrace."""
     path = os.path.abspath(filename)
-    return path.startswith(_package_prefixes()) and not path.startswith(PACKAGE_PREFIX)
+    if path.startswith(PACKAGE_PREFIX):
+        return False
+    return path.startswith(_package_prefixes()) or any(folder in path for folder in _INSTALLED)
 
 
 def is_asked_by_package(frame):
@@ -297,11 +304,8 @@ def is_asked_by_package(frame):
     while frame is not None and frame.f_code.co_filename.startswith(_ANSWERING):
         frame = frame.f_back
     file = "" if frame is None else frame.f_code.co_filename
-    is_numpys = any(file.startswith(at + name) for at in _package_prefixes() for name in _NUMPYS)
+    is_numpys = os.path.abspath(file).startswith(NUMPY_PREFIXES)
     return is_own_file(file) or (is_package_file(file) and not is_numpys)
-
-
-_NUMPYS = [os.path.join(name, "") for name in ("numpy", "scipy")]
 
 
 _ANSWERING = tuple(
