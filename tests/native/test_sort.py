@@ -63,7 +63,7 @@ def test_several_keys_count_one_after_the_other(last):
 
 @pytest.mark.parametrize("size", [2047, 2048, 2049, 70_000])
 def test_few_and_many_numbers_are_in_the_same_order(size, dtype):
-    """Many are sorted by their digits, a few in another way; high and low ones may not differ."""
+    """Of what differs in high digits, in low ones, or in few."""
     raw = np.random.default_rng(0).integers(0, 1 << 64, size, dtype=np.uint64)
     for shift in (0, 20, 40, 63):
         x = (raw >> shift).astype(f"u{dtype.itemsize}").astype(dtype)

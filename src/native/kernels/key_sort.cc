@@ -1,20 +1,17 @@
 // To share the keys among threads, they are first moved into parts of which each is below the next:
 // splitters, a sample's, tell them apart. That takes the place of the first levels of a quicksort, and
 // there is nothing to merge. Parts are more than threads, so that one that is late has little to do.
-// Many keys are sorted by their digits then, from the last one on; NumPy's sort serves for a few.
 
 #include "kernels/key_sort.h"
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "kernels/clones.h"
 #include "kernels/parallel.h"
 #include "kernels/processor.h"
-#include "kernels/scratch.h"
 
 #if defined(EVERTRACE_HAS_GENERATIONS)
 #include <immintrin.h>
@@ -28,9 +25,6 @@ constexpr int kSamples = 64;         // for each part
 constexpr int64_t kPiece = 1 << 15;  // keys that a thread moves at once
 constexpr int64_t kBlock = 256;      // keys that are looked at several times
 
-constexpr int64_t kDigitsFrom = 1 << 11;  // keys that are sorted by digits
-constexpr int kDigit = 11;                // bits
-
 // Until better ones are named.
 template <class Key>
 int plain_sort(void* keys, std::ptrdiff_t n, void*) {
@@ -38,45 +32,6 @@ int plain_sort(void* keys, std::ptrdiff_t n, void*) {
   return 0;
 }
 KeySort narrow_sort = plain_sort<uint32_t>, wide_sort = plain_sort<uint64_t>;
-
-// Sorts keys by digits: each is moved, in the order so far, behind those whose digit is less. Digits
-// in which keys do not differ are left out, and the lower half of all where it is in order, as that of
-// places is. Returns where they are then.
-template <class Key>
-Key* sort_by_digits(Key* keys, Key* spare, int64_t size) {
-  constexpr int kBits = std::numeric_limits<Key>::digits, kValues = 1 << kDigit;
-  constexpr int kDigits = (kBits + kDigit - 1) / kDigit;
-  std::array<std::array<uint32_t, kValues>, kDigits> counts;
-  int first = 0;
-  if constexpr (kBits == 64) {
-    bool is_ordered = true;
-    for (int64_t i = 1; i < size; ++i) {
-      is_ordered &= static_cast<uint32_t>(keys[i - 1]) <= static_cast<uint32_t>(keys[i]);
-    }
-    first = is_ordered ? kBits / 2 : 0;
-  }
-  const int digits = (kBits - first + kDigit - 1) / kDigit;
-  for (int d = 0; d < digits; ++d) counts[d].fill(0);
-  for (int64_t i = 0; i < size; ++i) {
-    Key rest = keys[i] >> first;
-    for (int d = 0; d < digits; ++d, rest >>= kDigit) ++counts[d][rest % kValues];
-  }
-  for (int d = 0; d < digits; ++d) {
-    const int shift = first + d * kDigit;
-    auto& places = counts[d];
-    if (places[(keys[0] >> shift) % kValues] == size) continue;
-    uint32_t place = 0;
-    for (uint32_t& count : places) place += std::exchange(count, place);
-    for (int64_t i = 0; i < size; ++i) spare[places[(keys[i] >> shift) % kValues]++] = keys[i];
-    std::swap(keys, spare);
-  }
-  return keys;
-}
-
-// Whether keys are so many, and their number is one of 32 bits.
-bool has_digits(int64_t size) {
-  return size >= kDigitsFrom && size <= std::numeric_limits<uint32_t>::max();
-}
 
 // Numbers of keys in each part, or places in it.
 using Counts = std::array<int64_t, kMostParts>;
@@ -213,28 +168,17 @@ void sort_shared(const KeySorting<Key>& sorting) {
   });
   parallel_for(splitters.parts, [&](int64_t part) {
     const int64_t begin = begins[part], end = begins[part + 1];
-    const Key* sorted = sorting.spare + begin;
-    if (has_digits(end - begin)) {
-      sorted = sort_by_digits(sorting.spare + begin, sorting.keys + begin, end - begin);
-    } else {
-      sort_keys(sorting.spare + begin, end - begin);
-    }
-    sorting.take(sorted - begin, begin, end);
+    sort_keys(sorting.spare + begin, end - begin);
+    sorting.take(sorting.spare, begin, end);
   });
 }
 
 template <class Key>
 void sort_made(const KeySorting<Key>& sorting) {
   if (sorting.spare != nullptr) return sort_shared(sorting);
-  const int64_t size = sorting.size;
-  sorting.make(0, size);
-  if (!has_digits(size)) {
-    sort_keys(sorting.keys, size);
-    return sorting.take(sorting.keys, 0, size);
-  }
-  const Scratch spare(size * sizeof(Key));
-  Key* other = reinterpret_cast<Key*>(spare.data());
-  sorting.take(sort_by_digits(sorting.keys, other, size), 0, size);
+  sorting.make(0, sorting.size);
+  sort_keys(sorting.keys, sorting.size);
+  sorting.take(sorting.keys, 0, sorting.size);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sorting unsigned integers, which need not be stable: by digits or NumPy's sort, on all threads.
+// Sorting unsigned integers, which need not be stable: by NumPy's vectorised sort, on all threads.
 
 #pragma once
 
