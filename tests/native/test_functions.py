@@ -361,6 +361,16 @@ def test_error_functions(instructions, name, dtype):
         assert np.array_equal(loop(name, -np.array([x for x, _ in points], dtype)), -got)
 
 
+@pytest.mark.parametrize(("name", "most"), [("erf", 1.6), ("erfc", 3.5)])
+def test_error_functions_of_floats(instructions, name, most):
+    """They are computed in float; these are the bounds over all floats, of which some are drawn."""
+    rng = np.random.default_rng(1)
+    x = np.concatenate([rng.uniform(-low, high, 20_000) for low, high in [(1, 1), (5, 5), (5, 11)]])
+    x = np.concatenate([x, np.exp(rng.uniform(-87, 0, 20_000))]).astype(np.float32)
+    want = getattr(scipy.special, name)(x.astype(np.float64))
+    assert np.max(errors(loop(name, x), want)) <= most
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_special_values_of_error_functions(instructions, dtype):
     dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))

@@ -93,24 +93,26 @@ def test_other_functions(name):
     assert_ulps(run(fun, x), np.array([float(reference(v)) for v in x]), 3)
 
 
+# The last number: units in the last place; where the loops compute in double precision, kernels do.
 SINGLE = {
-    "erfc": (lax.erfc, math.erfc, USUAL),
-    "asinh": (jnp.arcsinh, math.asinh, USUAL),
-    "acosh": (jnp.arccosh, math.acosh, 1 + np.abs(USUAL)),
-    "atanh": (jnp.arctanh, math.atanh, np.linspace(-0.999, 0.999, 999)),
+    "erf": (lax.erf, math.erf, USUAL, 1.6),
+    "erfc": (lax.erfc, math.erfc, USUAL, 3.5),
+    "asinh": (jnp.arcsinh, math.asinh, USUAL, 0.52),
+    "acosh": (jnp.arccosh, math.acosh, 1 + np.abs(USUAL), 0.52),
+    "atanh": (jnp.arctanh, math.atanh, np.linspace(-0.999, 0.999, 999), 0.52),
 }
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_functions_of_floats_in_double_precision(name):
-    fun, reference, x = SINGLE[name]
+def test_functions_of_floats(name):
+    fun, reference, x, most = SINGLE[name]
     x = x.astype(np.float32)
     jaxpr, _ = jaxpr_of(fun, array(x))
     tape = compile_jaxpr(jaxpr, is_wanted=True, fuses=1).tape
     assert tape.counts()["functions"] == 1
     got = to_numpy(tape.run([array(x)])[0])
     want = np.array([reference(float(v)) for v in x])
-    assert (np.abs(got - want) <= 0.52 * np.spacing(np.abs(want).astype(np.float32))).all()
+    assert (np.abs(got - want) <= most * np.spacing(np.abs(want).astype(np.float32))).all()
 
 
 def test_the_inverse_of_the_error_function():

@@ -142,13 +142,6 @@ constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
 template <class T>
 using Wider = std::conditional_t<sizeof(T) == 4, double, long double>;
 
-// The function F of doubles for floats, that of the C library for doubles.
-template <class F, double (*fun)(double)>
-struct InDouble {
-  static float of(float x) { return static_cast<float>(F::of(static_cast<double>(x))); }
-  static double of(double x) { return fun(x); }
-};
-
 // A loop of F::of, for arguments of which F::is_rare says that they are for F::rare instead. Of
 // floats that is computed for all, by vector instructions.
 template <class F, class T>

@@ -15,17 +15,6 @@ from evertrace._src.engines.fused.rules.trigonometric import log1p_of
 from evertrace._src.ops import elementwise as ops
 from evertrace._src.ops import special
 
-_ERF_NEAR = (
-    1.1283791668022898, -0.37612635310070441, 0.11283719720372487, -0.026860752746140904,
-    0.0052044359835668273, -0.00081819275003637603, 8.5388414464765164e-5,
-)  # fmt: skip
-
-_ERFC_TAIL = (
-    1.0215827047004364, -0.6871606767235342, 0.27947218055072243, -0.036442746624385437,
-    -0.021512726159450019, 0.0064890638801246162, 0.0031033960014897393,
-    -0.00091023893827808029, -0.00065961765216814103, 0.00022216514583250189,
-)  # fmt: skip
-
 
 def _in_double(prim, of):
     """Register a function of floats that is computed in double precision."""
@@ -39,35 +28,56 @@ def _in_double(prim, of):
 # ---------------------------------------------------------------- error functions
 
 
-def _tail(f, size):
-    """Return erfc of a number of at least 0.8."""
-    most = f.if_("ogt", size, 10.5, 10.5, size)
-    r = f.div(1, f.add(most, 2))
-    g = f.horner(f.mul(f.sub(most, 2), r), _ERFC_TAIL)
-    square = f.mul(f.k.unary("fneg", most), most)
-    return f.mul(f.mul(f.exp(square), g), r)
+_NEAR = (
+    0.128379166, -0.376126051, 0.112831116, -0.0268196035, 0.00508151157, -0.000650518108,
+)  # fmt: skip
+_NEAR_MOST = float(np.float32(0.8))
+_BETWEEN = (
+    5.77515457e-05, 1.12826574, 0.636155128, 0.104861565, -0.0226884857, 0.00316220615,
+    -0.000208378740,
+)  # fmt: skip
+_TAIL = (
+    1.02158272, -0.687160671, 0.279470444, -0.0364420861, -0.0214848872, 0.00646762270,
+    0.00296491315, -0.000768253463, -0.000467016827,
+)  # fmt: skip
 
 
 def _near(f, x):
-    return f.mul(x, f.horner(f.mul(x, x), _ERF_NEAR))
+    """Return x * q for erf(x) = x + x * q of a float of up to 0.8."""
+    return f.mul(x, f.horner(f.mul(x, x), _NEAR))
 
 
-def _erf_in_double(f, x):
+def _erfc_between(f, x):
+    """Return erfc of a float from 0.8 to 4, exactly enough for 1 - erfc."""
+    p, n = f.exp_parts(f.k.unary("fneg", f.horner(x, _BETWEEN)))
+    return f.scaled(f.add(p, 1), n)
+
+
+def _erfc_tail(f, x):
+    """Return erfc of a float of at least 0.8."""
+    x = f.if_("ogt", x, 10.5, 10.5, x)
+    head = f.from_bits(f.integer("and", f.bits(x), -4096))
+    high = f.k.unary("fneg", f.mul(head, head))
+    whole, n = f.rounded(f.mul(high, LN2["float"][2]))
+    r = f.sub(f.sub(high, f.mul(whole, LN2["float"][0])), f.mul(whole, LN2["float"][1]))
+    p = f.exp_of_rest(f.sub(r, f.mul(f.sub(x, head), f.add(x, head))))
+    total = f.add(x, 2)
+    lost = f.if_("ogt", x, 2, f.sub(2, f.sub(total, x)), f.sub(x, f.sub(total, 2)))
+    g = f.horner(f.div(f.sub(x, 2), total), _TAIL)
+    quotient = f.div(g, total)
+    return f.scaled(f.add(f.mul(quotient, f.sub(p, f.mul(lost, quotient))), quotient), n)
+
+
+@elementwise(special.erfc_p, dtypes="f", is_dear=True, takes=is_single)
+def _erfc(k, eqn, x):
+    f = Arithmetic(k, x.type)
     size = f.magnitude(x)
-    far = f.with_sign_of(f.sub(1, _tail(f, size)), x)
-    return f.if_("olt", size, 0.875, _near(f, x), far)
-
-
-def _erfc_in_double(f, x):
-    size = f.magnitude(x)
-    tail = _tail(f, size)
+    tail = _erfc_tail(f, size)
     far = f.if_("olt", x, 0, f.sub(2, tail), tail)
-    return f.if_("olt", size, 0.875, f.sub(1, _near(f, x)), far)
+    return f.if_("olt", size, _NEAR_MOST, f.sub(f.sub(1, x), _near(f, x)), far)
 
 
-_in_double(special.erfc_p, _erfc_in_double)
-
-_TAIL = (
+_EXACT_TAIL = (
     (1.6079270822715874, 0.8048294113101306), (-2.4826458610424145, -0.3347037560073642),
     (2.9456611775782435, 0.1274013292303963), (-2.688967614092891, -0.04388342808001234),
     (1.8358424300545477, 0.01345095241668683), (-0.85893023284169, -0.003571327557889734),
@@ -101,10 +111,10 @@ def _exact_tail(f, x):
     more = f.mul(f.sub(x, head), f.add(x, head))
     high = f.add(square, more)
     u = f.mul(f.sub(x, one_of((1.5, 8.0))), r)
-    g = one_of(_TAIL[-1])
-    for pair in _TAIL[-2:0:-1]:
+    g = one_of(_EXACT_TAIL[-1])
+    for pair in _EXACT_TAIL[-2:0:-1]:
         g = f.add(f.mul(g, u), one_of(pair))
-    first, rest = one_of(_TAIL[0]), f.mul(g, u)
+    first, rest = one_of(_EXACT_TAIL[0]), f.mul(g, u)
     g = f.add(first, rest)
     factor, low = product(f, g, r)
     low = f.add(low, f.mul(f.sub(rest, f.sub(g, first)), r))
@@ -124,10 +134,12 @@ def _exact_near(f, x):
 
 @elementwise(special.erf_p, dtypes="f", is_dear=True)
 def _erf(k, eqn, x):
-    f = Arithmetic(k, "double")
-    if x.type == "float":
-        return k.cast("fptrunc", _erf_in_double(f, k.cast("fpext", x, "double")), x.type)
+    f = Arithmetic(k, x.type)
     size = f.magnitude(x)
+    if not f.format.is_double:
+        far = f.sub(1, _erfc_between(f, f.if_("ogt", size, 4, 4, size)))
+        near = f.add(_near(f, x), x)
+        return f.if_("olt", size, _NEAR_MOST, near, f.with_sign_of(far, x))
     far = f.sub(1, _exact_tail(f, size))
     return f.with_sign_of(f.if_("olt", size, 0.875, _exact_near(f, size), far), x)
 
