@@ -75,8 +75,8 @@ def _undo_of(x):
     if isinstance(x, types.FunctionType):
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
             undo.append(partial(setattr, x, name, getattr(x, name)))
-    elif isinstance(x, types.CellType) and is_filled(x):
-        undo.append(partial(setattr, x, "cell_contents", x.cell_contents))
+    elif isinstance(x, types.CellType):
+        undo.append(partial(_restore_cell, x, x.cell_contents if is_filled(x) else EMPTY))
     elif isinstance(x, type):
         return [partial(_restore_class, x, dict(vars(x)))]
     elif isinstance(x, np.ndarray):
@@ -116,6 +116,13 @@ def _undo_of_contents(x):
     if isinstance(x, BaseException):
         return [partial(_restore_exception, x, x.args, x.__cause__)]
     return []
+
+
+def _restore_cell(x, before):
+    if before is not EMPTY:
+        x.cell_contents = before
+    elif is_filled(x):
+        del x.cell_contents
 
 
 def _restore_array(x, before):

@@ -341,6 +341,16 @@ raise ValueError('after all this')
     assert compare(changing, lambda fun, **_: fun).difference
 
 
+def test_a_snapshot_puts_back_that_a_variable_has_no_value():
+    names = {"__name__": "program", "jit": None}
+    exec("def make():\n  def f(): return late\n  return f\n  late = 1\nf = make()", names)
+    before = Snapshot(names)
+    names["f"].__closure__[0].cell_contents = 2
+    before.restore()
+    with pytest.raises(NameError):
+        names["f"]()
+
+
 # ------------------------------------------------------------------------------- the generator
 
 
