@@ -20,4 +20,5 @@ callbacks, pending  what a program calls back, and what of the call's changes th
 raised, exceptions  exceptions that leave a trace, and what they carry
 guards              what a variant depends on, as data, and the match
 recipes, cook, writes   what it returns and what it leaves behind, as data
+setorder            in which order a set is left
 """

@@ -254,7 +254,7 @@ def strings_in(constant):
 
 
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
-"""Folders of packages in whichever environment: one may borrow another's, by a path or a ``.pth``."""
+"""Folders of packages in any environment: one may borrow another's, by a path or a ``.pth``."""
 
 
 @functools.cache

@@ -16,6 +16,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.extension import twin
+from evertrace._src.jit.lifting import setorder
 from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.hooks import left_alone
 from evertrace._src.jit.lifting.parts import own_dict, position_of
@@ -448,11 +449,9 @@ class Members(Container):
         return list(set.__iter__(self.obj))
 
     def put(self, contents):
-        """Replace the members; a set that has them keeps its order."""
-        now = self.contents()
-        if {*map(id, now)} != {*map(id, contents)}:
-            set.clear(self.obj)
-            set.update(self.obj, contents)
+        """Replace the members."""
+        if not setorder.is_in_order(self.obj, contents):
+            setorder.refill(self.obj, contents)
 
 
 class CellContents(Entered):

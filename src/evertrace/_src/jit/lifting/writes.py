@@ -12,6 +12,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.jit.lifting import entered as kinds
+from evertrace._src.jit.lifting import setorder
 from evertrace._src.jit.lifting.arraywrites import (
     WHOLE,
     Note,
@@ -341,8 +342,11 @@ def _members(entered, recorder, cook):
     now, node = entered.contents(), entered.node
     gone = [x for x in entered.placed if not any(x is y for y in now)]
     new = [x for x in now if not any(x is y for y in entered.placed)]
-    recipes = [cook.state(x, f"a member of {node.name}") for x in (*gone, *new)]
-    return [Write(node.index, node.name, "set", recipes, len(gone))] if recipes else []
+    if not new and setorder.is_in_order(entered.obj, entered.placed):
+        return []
+    kept = new if entered.unread else now
+    recipes = [cook.state(x, f"a member of {node.name}") for x in (*gone, *kept)]
+    return [Write(node.index, node.name, "extend" if entered.unread else "set", recipes, len(gone))]
 
 
 def _cell(entered, recorder, cook):
@@ -414,7 +418,7 @@ def _apply_dict(mapping, made, count):
 
 def _apply_extend(items, made, rest):
     if isinstance(items, set):
-        set.update(items, made)
+        set.update(items, dict.fromkeys(made))  # whose table grows as for a set
     else:
         _base(items).extend(items, made)
 
@@ -448,9 +452,12 @@ def _base(items):
 
 
 def _apply_set(members, made, count):
-    for x in made[:count]:
+    gone, wanted = made[:count], made[count:]
+    for x in gone:
         set.discard(members, x)
-    set.update(members, made[count:])
+    set.update(members, wanted)
+    if not setorder.is_in_order(members, wanted):
+        setorder.refill(members, wanted, gone)
 
 
 def _apply_cell(cell, made, rest):
