@@ -92,11 +92,11 @@ TAPES = {
     "padding": (lambda x: jnp.pad(x, 1), spec(1000, 1000)),
     "a roll": (lambda x: jnp.roll(x, 3, 1), spec(1000, 1000)),
     "few gathered": (lambda x, i: x[i], spec(FEW), spec(FEW // 10, dtype=np.int32)),
+    "an error function": (lambda x: nn.gelu(x, approximate=False), spec(SOME)),
     "sines in a loop": (lambda x: lax.fori_loop(0, 9, lambda _, x: jnp.sin(x), x), MANY_64),
 }  # fmt: skip
 PROGRAMS_FOR_XLA = {
     "fused": (polynomial, spec(SOME)),
-    "an error function": (lambda x: nn.gelu(x, approximate=False), spec(SOME)),
     "hard_swish": (nn.hard_swish, spec(SOME)),
     "softmax": (nn.softmax, spec(3000, 100)),
     "its gradient": (ev.grad(lambda x: jnp.sum(nn.softmax(x) ** 2)), spec(10_000, 100)),

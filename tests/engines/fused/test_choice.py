@@ -35,6 +35,7 @@ PAYS = {
     "reduce, then spread": (layer_norm, (drawn((4096, 256)), drawn(256), drawn(256)), (1, 0)),
     "short rows": (ON_MATRICES["softmax"], (drawn((20000, 32)),), (1, 0)),
     "columns": (ON_MATRICES["column_norms"], (drawn((4000, 300)),), (1, 0)),
+    "more than caches hold": (lambda x: jnp.sum(jnp.exp(x - 1)), (drawn(4_000_000),), (1, 0)),
     "a counted loop": (escapes, (drawn((300, 200)),), (1, 0)),
     "few numbers": (layer_norm, (drawn((4, 8)), drawn(8), drawn(8)), (0, 11)),
     "one tanh of many": (lambda x: jnp.tanh(x) * x + 1, (drawn((1000, 1000)),), (0, 3)),

@@ -81,6 +81,8 @@ NS_PER_BYTE_OF_WINDOW_MULTIPLIED = 0.05
 """Of windows that a product lays out for itself, block by block."""
 FAST_MEMORY = 1 << 21
 """Bytes that stay near enough to a core."""
+NS_PER_BYTE_IN_MEMORY = 0.1
+"""Of what a loop writes farther away and a reduction reads there."""
 
 # XLA's code, which moves elements on the way of what reads them.
 XLA_NS_PER_CALL = 1.2e4
@@ -266,6 +268,11 @@ def _xla_product_call(batch, m, n, k):
 def sort_cost(length, size, operands):
     """Return what a sort of rows of a length costs, `size` elements of each of its operands."""
     return NS_PER_STEP_SORTED * size * operands * max(1.0, log2(max(2, length)))
+
+
+def memory_cost(size):
+    """Return what a tape takes to write so many bytes for a reduction, which XLA does without."""
+    return NS_PER_BYTE_IN_MEMORY * size if size > FAST_MEMORY else 0.0
 
 
 def windows_cost(size):

@@ -116,7 +116,7 @@ class Emitter:
         self.values, self.code, self.constants = [], [], []
         self.cost = self.xla_cost = self.compilation = self.loop_cost = 0.0
         self.xla_kernels = 0
-        self._literals = {}
+        self._literals, self._computed = {}, set()
 
     # ------------------------------------------------------------ values
 
@@ -204,6 +204,7 @@ class Emitter:
         self.cost += costs.NS_PER_OP + tape * out[1]
         self.loop_cost += tape * out[1]
         self.xla_cost += xla * out[1]
+        self._computed.add(made)
         return made
 
     def convert(self, x, code):
@@ -245,9 +246,11 @@ class Emitter:
         made = self.new((code, outer * inner))
         self.add(REDUCE, (made,), (x,), name, sizes)
         item = item_size(self.values[x][0])
-        ns = estimate(outer, reduced, inner, item)
-        self.spend(*ns)
-        self.loop_cost += ns[0]
+        tape, xla = estimate(outer, reduced, inner, item)
+        if x in self._computed:
+            tape += costs.memory_cost(outer * reduced * inner * item)
+        self.spend(tape, xla)
+        self.loop_cost += tape
         return made
 
     # ------------------------------------------------------------ programs
