@@ -123,6 +123,8 @@ class Config:
     """Programs that compile faster than this are not kept on disk."""
     dump_ir_to: str = ""
     """Folder to which the StableHLO of each program that XLA gets is written; "" is none."""
+    dump_ir_modes: str = "stablehlo"
+    """What is written there, by commas: "stablehlo", "jaxpr", "eqn_count_pprof"."""
     engine: Literal["auto", "native", "fused", "xla", "spmd"] = "auto"
     """What runs jitted functions that do not say: a tape of native kernels, or XLA's code."""
     quick_compile: bool = False
@@ -242,6 +244,10 @@ def _fields_of(name: str) -> tuple[str, ...]:
     return (_canonical_name(name),)
 
 
+DUMP_IR_MODES = ("stablehlo", "jaxpr", "eqn_count_pprof")
+"""What `dump_ir_modes` may name."""
+
+
 @functools.cache
 def _accepted_types(name: str) -> tuple[Any, ...]:
     """Return the alternatives of the option's type, e.g. ``(str, NoneType)``."""
@@ -285,6 +291,8 @@ def _validated(name: str, value: Any) -> Any:
         value = ""
     if bool in kinds and value in (0, 1):
         value = bool(value)
+    if name == "dump_ir_modes" and isinstance(value, str):
+        kinds = (Literal[DUMP_IR_MODES],) if not {*value.split(",")} <= {*DUMP_IR_MODES} else kinds
     if any(_accepts(kind, value) for kind in kinds):
         return value
     raise user_error(

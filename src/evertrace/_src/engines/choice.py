@@ -4,7 +4,7 @@ import functools
 from typing import NamedTuple
 
 from evertrace._src import config, errors, extension, native
-from evertrace._src.engines import runtime
+from evertrace._src.engines import dump, runtime
 from evertrace._src.engines.protocol import Engine, Offer, Request, Runner
 
 NAMES = ("auto", "native", "fused", "xla", "spmd")
@@ -47,6 +47,7 @@ def choose(jaxpr, request: Request) -> Choice:
       ValueError: an engine is asked for that cannot run the program.
       JaxRuntimeError: a result is larger than the machine's memory.
     """
+    dump.program(jaxpr, request.name)
     if request.wanted != "spmd" and runtime.computes_on_cpu():
         _check_results(jaxpr)
     if request.wanted != "auto":

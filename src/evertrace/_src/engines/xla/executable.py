@@ -6,24 +6,20 @@ not depend on the arguments once, so that a call is a loop over the arguments an
 jaxlib.
 """
 
-import itertools
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from evertrace._src import config, errors
-from evertrace._src.engines import cache
+from evertrace._src import errors
+from evertrace._src.engines import cache, dump
 from evertrace._src.engines.xla import buffers, compat, leaving, room
 from evertrace._src.engines.xla.client import Device, check_process, together
 from evertrace._src.engines.xla.failures import fail, fail_compile, remembering
 from evertrace._src.engines.xla.options import Options
-
-_dumped = itertools.count()
 
 
 class Aval(Protocol):
@@ -266,8 +262,7 @@ def obtain(
       jaxlib's executable, how long it took, and whether it came from the cache.
     """
     room.check_program()
-    if folder := config.current().dump_ir_to:
-        _write(text, Path(folder))
+    dump.stablehlo(text)
     first, start = devices[0], time.perf_counter()
     key = None
     if is_kept and not callbacks:
@@ -280,23 +275,6 @@ def obtain(
     if key and not from_cache:
         cache.store(key, compat.serialize_executable(together(devices)[0], raw), seconds)
     return raw, seconds, from_cache
-
-
-def _write(text: str, folder: Path) -> None:
-    """Write a program to a file named by its module and a number; a call never fails for it."""
-    start = text.find("module @") + len("module @")
-    name = "".join(c if c.isalnum() else "_" for c in text[start : text.find(" ", start)])[:80]
-    file = folder / f"evertrace_ir{next(_dumped):04d}_{os.getpid()}_{name}.mlir"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    except OSError as error:
-        errors.user_warning(
-            RuntimeWarning,
-            f"dump_ir_to: {file} cannot be written: {error.strerror}.",
-            fix='name a folder that this process may write to, or "" for none.',
-            anchor="config",
-        )
 
 
 def revive(blob: bytes, text: str, *, device: Device, output_avals: Sequence[Aval]) -> Executable:
