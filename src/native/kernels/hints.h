@@ -4,8 +4,10 @@
 
 #if defined(__GNUC__)
 #define EVERTRACE_INLINE inline __attribute__((always_inline))
+#define EVERTRACE_NOINLINE __attribute__((noinline))
 #else
 #define EVERTRACE_INLINE inline
+#define EVERTRACE_NOINLINE
 #endif
 
 // Put before a loop of which no iteration reads what another one writes: memory that it reads is

@@ -30,7 +30,11 @@ class Reduction {
 
   void run(const char* in, char* out, int64_t outer, int64_t reduced, int64_t inner) const {
     if (outer * inner == 0) return;
-    if (reduced == 0) return parts_.store_identity(outer * inner, out);
+    if (reduced == 0) {
+      alignas(16) char identity[16];
+      parts_.store_identity(identity);
+      return fill(out, identity, outer * inner, element_);
+    }
     const int64_t in_step = reduced * inner * element_, out_step = inner * element_;
     if (outer * in_step < kParallelBytes) return serial(in, out, outer, reduced, inner);
     if (in_step >= kParallelBytes && reduced >= kPieces * kLeaf) {
