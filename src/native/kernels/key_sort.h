@@ -4,7 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+
+#include "kernels/function_ref.h"
 
 namespace evertrace {
 
@@ -22,9 +23,9 @@ struct KeySorting {
   Key* spare;  // memory for as many keys, or null: then this thread sorts them
   int64_t size;
   // Writes keys[begin..end); some keys are asked for twice.
-  std::function<void(int64_t begin, int64_t end)> make;
+  FunctionRef<void(int64_t begin, int64_t end)> make;
   // Takes what is in order then: sorted[begin..end), either keys or spare.
-  std::function<void(const Key* sorted, int64_t begin, int64_t end)> take;
+  FunctionRef<void(const Key* sorted, int64_t begin, int64_t end)> take;
 };
 
 void sort_keys(const KeySorting<uint32_t>& sorting);

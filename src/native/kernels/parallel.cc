@@ -45,10 +45,10 @@ int count_processors() {
 }
 
 struct Loop {
-  Loop(int64_t n, const std::function<void(int64_t)>& f) : count(n), body(f) {}
+  Loop(int64_t n, FunctionRef<void(int64_t)> f) : count(n), body(f) {}
 
   const int64_t count;
-  const std::function<void(int64_t)>& body;  // lives until `done` is `count`
+  const FunctionRef<void(int64_t)> body;  // lives until `done` is `count`
   std::atomic<int64_t> next{0};
   std::atomic<int64_t> done{0};
 
@@ -131,7 +131,7 @@ int thread_count() {
   return count;
 }
 
-void parallel_for(int64_t count, const std::function<void(int64_t)>& body) {
+void parallel_for(int64_t count, FunctionRef<void(int64_t)> body) {
   const int helpers = static_cast<int>(std::min<int64_t>(count, thread_count())) - 1;
   if (helpers <= 0) {
     for (int64_t i = 0; i < count; ++i) body(i);

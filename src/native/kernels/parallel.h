@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+
+#include "kernels/function_ref.h"
 
 namespace evertrace {
 
@@ -12,7 +13,7 @@ int thread_count();
 
 // Calls `body(i)` for each i from 0 to count, on this thread and on idle ones; returns when all
 // calls have returned. The body must not throw.
-void parallel_for(int64_t count, const std::function<void(int64_t)>& body);
+void parallel_for(int64_t count, FunctionRef<void(int64_t)> body);
 
 // Cuts the range from 0 to `size` into `count` pieces of nearly equal length.
 struct Piece {
