@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "kernels/hints.h"
 #include "kernels/kernels.h"
 #include "kernels/parallel.h"
 
@@ -91,21 +93,120 @@ struct LogSumExp {
   }
 };
 
+// Scans of one length side by side, each from its own state on.
+struct Lanes {
+  const char* from[kLanes];
+  char* to[kLanes];
+  alignas(16) char states[kLanes * 16];
+};
+
+// The loops of an operation on elements of so many bytes.
+struct ScanParts {
+  int64_t size;
+  void (*begin)(Lanes& lanes);
+  void (*total)(Lanes& lanes, int64_t length, int64_t step);  // writes no results
+  void (*scan)(Lanes& lanes, int64_t length, int64_t step);
+  // Turns what lanes come to into what comes before them.
+  void (*chain)(std::vector<Lanes>& groups);
+  // Scans a row from the last lane's state on.
+  void (*row)(const Lanes& lanes, const void* in, void* out, int64_t length, int64_t step);
+  // Scans at most kColumns columns.
+  void (*columns)(const void* in, void* out, int64_t length, int64_t step, int64_t count);
+};
+
+template <class Op>
+class Loops {
+ public:
+  static constexpr ScanParts parts() {
+    return {sizeof(T), begin, run_lanes<false>, run_lanes<true>, chain, row, columns};
+  }
+
+ private:
+  using T = typename Op::Element;
+  using State = typename Op::State;
+
+  static void load(const Lanes& lanes, State* states) {
+    std::memcpy(states, lanes.states, kLanes * sizeof(State));
+  }
+  static void store(const State* states, Lanes& lanes) {
+    std::memcpy(lanes.states, states, kLanes * sizeof(State));
+  }
+
+  static void begin(Lanes& lanes) {
+    State states[kLanes];
+    std::fill(states, states + kLanes, Op::identity());
+    store(states, lanes);
+  }
+
+  template <bool kWrites>
+  static void run_lanes(Lanes& lanes, int64_t length, int64_t step) {
+    State states[kLanes];
+    const T* from[kLanes];
+    T* to[kLanes];
+    load(lanes, states);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      from[lane] = reinterpret_cast<const T*>(lanes.from[lane]);
+      to[lane] = reinterpret_cast<T*>(lanes.to[lane]);
+    }
+    for (int64_t i = 0; i < length; ++i) {
+      for (int lane = 0; lane < kLanes; ++lane) {
+        states[lane] = Op::add(states[lane], from[lane][i * step]);
+        if constexpr (kWrites) to[lane][i * step] = Op::value(states[lane]);
+      }
+    }
+    store(states, lanes);
+  }
+
+  static void chain(std::vector<Lanes>& groups) {
+    State states[kLanes], before = Op::identity();
+    for (Lanes& group : groups) {
+      load(group, states);
+      for (State& state : states) {
+        const State total = state;
+        state = before;
+        before = Op::join(before, total);
+      }
+      store(states, group);
+    }
+  }
+
+  static void row(const Lanes& lanes, const void* in, void* out, int64_t length, int64_t step) {
+    State states[kLanes];
+    load(lanes, states);
+    State state = states[kLanes - 1];
+    for (int64_t i = 0; i < length; ++i) {
+      state = Op::add(state, static_cast<const T*>(in)[i * step]);
+      static_cast<T*>(out)[i * step] = Op::value(state);
+    }
+  }
+
+  static void columns(const void* in, void* out, int64_t length, int64_t step, int64_t count) {
+    const T* from = static_cast<const T*>(in);
+    T* to = static_cast<T*>(out);
+    State state[kColumns];
+    std::fill(state, state + count, Op::identity());
+    for (int64_t k = 0; k < length; ++k, from += step, to += step) {
+      EVERTRACE_INDEPENDENT
+      for (int64_t c = 0; c < count; ++c) {
+        state[c] = Op::add(state[c], from[c]);
+        to[c] = Op::value(state[c]);
+      }
+    }
+  }
+};
+
 // An array as [outer, size, inner], of which the middle one is scanned.
 struct Layout {
   int64_t outer, size, inner;
   bool reverse;
 };
 
-template <class Op>
 class Scan {
  public:
-  using T = typename Op::Element;
-  using State = typename Op::State;
+  Scan(const ScanParts& parts, const char* in, char* out, const Layout& layout)
+      : parts_(parts), in_(in), out_(out), layout_(layout) {}
 
-  Scan(const T* in, T* out, const Layout& layout) : in_(in), out_(out), layout_(layout) {}
-
-  void run() {
+  void run() const {
     const auto [outer, size, inner, reverse] = layout_;
     const bool parallel = outer * size * inner >= kParallelSize && thread_count() > 1;
     const int64_t pieces = parallel ? 4 * thread_count() : 1;
@@ -120,15 +221,7 @@ class Scan {
   }
 
  private:
-  // Scans of one length side by side, each from its own state on.
-  struct Lanes {
-    const T* from[kLanes];
-    T* to[kLanes];
-    State state[kLanes];
-  };
-
-  template <class Body>
-  static void share(int64_t count, int64_t pieces, const Body& body) {
+  static void share(int64_t count, int64_t pieces, FunctionRef<void(int64_t)> body) {
     pieces = std::min(count, pieces);
     parallel_for(pieces, [&](int64_t p) {
       const auto [begin, end] = piece(count, pieces, p);
@@ -138,99 +231,67 @@ class Scan {
 
   int64_t step() const { return layout_.reverse ? -1 : 1; }
 
-  // Offset of the first element to scan of one piece of a row.
-  int64_t start(const Piece& piece) const {
-    return layout_.reverse ? layout_.size - 1 - piece.begin : piece.begin;
+  // Of the elements of a row that are scanned from the n-th on, the first one's offset in bytes.
+  int64_t offset(int64_t row, int64_t n) const {
+    const int64_t size = layout_.size;
+    return (row * size + (layout_.reverse ? size - 1 - n : n)) * parts_.size;
   }
 
-  template <bool kWrites>
-  static void run_lanes(Lanes& lanes, int64_t length, int64_t step) {
-    State state[kLanes];
-    std::copy(lanes.state, lanes.state + kLanes, state);
-    for (int64_t i = 0; i < length; ++i) {
-      for (int lane = 0; lane < kLanes; ++lane) {
-        state[lane] = Op::add(state[lane], lanes.from[lane][i * step]);
-        if constexpr (kWrites) lanes.to[lane][i * step] = Op::value(state[lane]);
-      }
-    }
-    std::copy(state, state + kLanes, lanes.state);
+  void put(Lanes& lanes, int lane, int64_t offset) const {
+    lanes.from[lane] = in_ + offset;
+    lanes.to[lane] = out_ + offset;
   }
 
-  void one_by_one(const T* from, T* to, State state, int64_t length) const {
-    for (int64_t i = 0; i < length; ++i) {
-      state = Op::add(state, from[i * step()]);
-      to[i * step()] = Op::value(state);
-    }
-  }
-
-  void several_rows(int64_t first) {
+  void several_rows(int64_t first) const {
     const int64_t size = layout_.size, count = std::min<int64_t>(kLanes, layout_.outer - first);
+    Lanes lanes;
+    parts_.begin(lanes);
     if (count < kLanes) {
       for (int64_t r = first; r < first + count; ++r) {
-        const int64_t at = r * size + start({0, size});
-        one_by_one(in_ + at, out_ + at, Op::identity(), size);
+        const int64_t at = offset(r, 0);
+        parts_.row(lanes, in_ + at, out_ + at, size, step());
       }
       return;
     }
-    Lanes lanes;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const int64_t at = (first + lane) * size + start({0, size});
-      lanes.from[lane] = in_ + at;
-      lanes.to[lane] = out_ + at;
-      lanes.state[lane] = Op::identity();
-    }
-    run_lanes<true>(lanes, size, step());
+    for (int lane = 0; lane < kLanes; ++lane) put(lanes, lane, offset(first + lane, 0));
+    parts_.scan(lanes, size, step());
   }
 
   // Cuts a row into pieces: first what each adds up to, then the scans from there on.
-  void in_pieces(int64_t row, int64_t groups) {
+  void in_pieces(int64_t row, int64_t groups) const {
     const int64_t size = layout_.size, count = groups * kLanes;
     const int64_t length = size / count;  // the rest is scanned at the end
     std::vector<Lanes> lanes(groups);
-    for (int64_t i = 0; i < count; ++i) {
-      Lanes& group = lanes[i / kLanes];
-      const int64_t at = row * size + start({i * length, 0});
-      group.from[i % kLanes] = in_ + at;
-      group.to[i % kLanes] = out_ + at;
-      group.state[i % kLanes] = Op::identity();
-    }
-    parallel_for(groups, [&](int64_t g) { run_lanes<false>(lanes[g], length, step()); });
-    State before = Op::identity();
-    for (Lanes& group : lanes) {
-      for (State& state : group.state) {
-        const State total = state;
-        state = before;
-        before = Op::join(before, total);
+    for (int64_t g = 0; g < groups; ++g) {
+      parts_.begin(lanes[g]);
+      for (int lane = 0; lane < kLanes; ++lane) {
+        put(lanes[g], lane, offset(row, (g * kLanes + lane) * length));
       }
     }
-    parallel_for(groups, [&](int64_t g) { run_lanes<true>(lanes[g], length, step()); });
-    const int64_t at = row * size + start({count * length, 0});
-    one_by_one(in_ + at, out_ + at, lanes.back().state[kLanes - 1], size - count * length);
+    parallel_for(groups, [&](int64_t g) { parts_.total(lanes[g], length, step()); });
+    parts_.chain(lanes);
+    parallel_for(groups, [&](int64_t g) { parts_.scan(lanes[g], length, step()); });
+    const int64_t at = offset(row, count * length);
+    parts_.row(lanes.back(), in_ + at, out_ + at, size - count * length, step());
   }
 
-  void columns(int64_t row, int64_t block) {
+  void columns(int64_t row, int64_t block) const {
     const auto [outer, size, inner, reverse] = layout_;
     const int64_t begin = block * kColumns, count = std::min(kColumns, inner - begin);
-    State state[kColumns];
-    std::fill(state, state + count, Op::identity());
-    for (int64_t k = 0; k < size; ++k) {
-      const int64_t at = (row * size + (reverse ? size - 1 - k : k)) * inner + begin;
-      for (int64_t c = 0; c < count; ++c) {
-        state[c] = Op::add(state[c], in_[at + c]);
-        out_[at + c] = Op::value(state[c]);
-      }
-    }
+    const int64_t at = offset(row, 0) * inner + begin * parts_.size;
+    parts_.columns(in_ + at, out_ + at, size, step() * inner, count);
   }
 
-  const T* in_;
-  T* out_;
+  const ScanParts& parts_;
+  const char* in_;
+  char* out_;
   Layout layout_;
 };
 
 template <class Op>
 bool run(const Array& in, const Array& out, const Layout& layout) {
-  using T = typename Op::Element;
-  Scan<Op>(in.as<const T>(), out.as<T>(), layout).run();
+  static constexpr ScanParts kParts = Loops<Op>::parts();
+  Scan(kParts, in.as<const char>(), out.as<char>(), layout).run();
   return true;
 }
 
