@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/codes.h"
 #include "kernels/kernels.h"
 #include "kernels/parallel.h"
 #include "kernels/scratch.h"
@@ -29,30 +30,31 @@ void find(const Key* row, int64_t size, const Key* keys, int64_t* low) {
   for (int i = 0; i < kLanes; ++i) low[i] += is_below(row[low[i]], keys[i]) ? 1 : 0;
 }
 
-template <class Coding, class Index, bool kRight>
+template <class Key, bool kRight>
 void search_rows(const Array& sorted, const Array& values, const Array& out) {
-  using Bits = typename Coding::Bits;
-  using Key = typename Coding::Key;
-  const auto encode = [](Bits x) { return Coding::template encode<Order::kNumber>(x); };
+  const auto encode = find_codes(sorted.dtype, Order::kNumber).encode;
+  const int64_t item = static_cast<int64_t>(item_size(sorted.dtype));
   const int64_t size = sorted.row_size(), tables = sorted.size() / std::max<int64_t>(size, 1);
   const int64_t rows = size == 0 ? 1 : tables, per_row = values.size() / std::max<int64_t>(rows, 1);
   const Scratch scratch(size * sizeof(Key));
   Key* keys = reinterpret_cast<Key*>(scratch.data());
+  const auto put = [&](int64_t at, int64_t place) {
+    if (out.dtype == DType::kInt64) out.as<int64_t>()[at] = place;
+    else out.as<int32_t>()[at] = static_cast<int32_t>(place);
+  };
   for (int64_t r = 0; r < rows; ++r) {
-    const Bits* table = sorted.as<const Bits>() + r * size;
-    for (int64_t i = 0; i < size; ++i) keys[i] = encode(table[i]);
-    const Bits* from = values.as<const Bits>() + r * per_row;
-    Index* to = out.as<Index>() + r * per_row;
+    encode(sorted.as<const char>() + r * size * item, size, keys);
+    const char* from = values.as<const char>() + r * per_row * item;
     const int64_t pieces = per_row < kParallelSize ? 1 : per_row / kPieceSize;
     parallel_for(pieces, [&](int64_t p) {
       const auto [begin, end] = piece(per_row, pieces, p);
       for (int64_t i = begin; i < end; i += kLanes) {
-        Key wanted[kLanes];
+        const int64_t count = std::min<int64_t>(kLanes, end - i);
+        Key wanted[kLanes] = {};
         int64_t places[kLanes];
-        for (int j = 0; j < kLanes; ++j) wanted[j] = encode(from[std::min(i + j, end - 1)]);
+        encode(from + i * item, count, wanted);
         find<Key, kRight>(keys, size, wanted, places);
-        const int count = static_cast<int>(std::min<int64_t>(kLanes, end - i));
-        for (int j = 0; j < count; ++j) to[i + j] = static_cast<Index>(places[j]);
+        for (int64_t k = 0; k < count; ++k) put(r * per_row + i + k, places[k]);
       }
     });
   }
@@ -61,23 +63,20 @@ void search_rows(const Array& sorted, const Array& values, const Array& out) {
 }  // namespace
 
 Failure search(const Array& sorted, const Array& values, const Array& out, bool right) {
-  const bool wide = out.dtype == DType::kInt64;
   if (sorted.shape.empty() || sorted.dtype != values.dtype || values.shape != out.shape ||
-      (!wide && out.dtype != DType::kInt32)) {
+      (out.dtype != DType::kInt64 && out.dtype != DType::kInt32)) {
     return "search: operands";
   }
   if (values.size() == 0) return nullptr;
   if (sorted.row_size() > 0 && values.size() % (sorted.size() / sorted.row_size()) != 0) {
     return "search: rows";
   }
-  const bool known = with_coding(sorted.dtype, [&](auto coding) {
-    using Coding = decltype(coding);
-    if (wide && right) search_rows<Coding, int64_t, true>(sorted, values, out);
-    if (wide && !right) search_rows<Coding, int64_t, false>(sorted, values, out);
-    if (!wide && right) search_rows<Coding, int32_t, true>(sorted, values, out);
-    if (!wide && !right) search_rows<Coding, int32_t, false>(sorted, values, out);
-  });
-  return known ? nullptr : "search: dtype";
+  if (find_codes(sorted.dtype, Order::kNumber).encode == nullptr) return "search: dtype";
+  const bool is_long = item_size(sorted.dtype) == sizeof(uint64_t);
+  const auto run = is_long ? right ? search_rows<uint64_t, true> : search_rows<uint64_t, false>
+                           : right ? search_rows<uint32_t, true> : search_rows<uint32_t, false>;
+  run(sorted, values, out);
+  return nullptr;
 }
 
 }  // namespace evertrace

@@ -6,11 +6,13 @@
 // narrow numbers, whose values are counted.
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
-#include "kernels/clones.h"
+#include "kernels/codes.h"
 #include "kernels/kernels.h"
 #include "kernels/key_sort.h"
 #include "kernels/parallel.h"
@@ -21,6 +23,7 @@ namespace {
 
 constexpr int64_t kFillPiece = 1 << 15;     // elements that a thread takes at once
 constexpr int64_t kSharedSize = 1 << 15;    // from here on threads share one row
+constexpr int64_t kBlock = 256;             // numbers that become keys at once
 constexpr int64_t kInsertionSize = 32;      // up to here wide keys are told apart by insertion
 
 // Whether threads share a row.
@@ -58,88 +61,63 @@ void over_rows(int64_t rows, int64_t size, size_t bytes, const Body& body) {
 constexpr size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Sorts numbers of few bits by how often each value occurs.
-template <class Coding>
-void sort_by_counting(const typename Coding::Bits* from, typename Coding::Bits* to, int64_t size,
+void sort_by_counting(const CodeLoops& codes, const char* from, char* to, int64_t size, int64_t item,
                       uint32_t* counts) {
-  using Bits = typename Coding::Bits;
-  constexpr int kValues = 1 << 8 * sizeof(Bits);
-  std::fill_n(counts, kValues, 0);
-  for (int64_t i = 0; i < size; ++i) ++counts[Coding::template encode<Order::kTotal>(from[i])];
-  for (int value = 0; value < kValues; ++value) {
-    const auto key = static_cast<typename Coding::Key>(value);
-    to = std::fill_n(to, counts[value], Coding::decode(key));
+  const uint32_t values = 1u << 8 * item;
+  uint32_t keys[kBlock];
+  std::fill_n(counts, values, 0);
+  for (int64_t i = 0; i < size; i += kBlock) {
+    const int64_t count = std::min(kBlock, size - i);
+    codes.encode(from + i * item, count, keys);
+    for (int64_t k = 0; k < count; ++k) ++counts[keys[k]];
   }
+  int64_t filled = 0;
+  for (uint32_t value = 0; value < values; ++value) {
+    for (int64_t left = counts[value]; left > 0;) {
+      const int64_t count = std::min(left, kBlock - filled);
+      std::fill_n(keys + filled, count, value);
+      filled += count;
+      left -= count;
+      if (filled < kBlock) continue;
+      codes.decode(keys, filled, to);
+      to += filled * item;
+      filled = 0;
+    }
+  }
+  codes.decode(keys, filled, to);
 }
 
-template <class Coding>
-struct Codes {
-  using Bits = typename Coding::Bits;
-  using Key = typename Coding::Key;
-
-  EVERTRACE_CLONES static void encode(const Bits* from, Key* to, int64_t size) {
-    for (int64_t i = 0; i < size; ++i) to[i] = Coding::template encode<Order::kTotal>(from[i]);
-  }
-
-  EVERTRACE_CLONES static void decode(const Key* from, Bits* to, int64_t size) {
-    for (int64_t i = 0; i < size; ++i) to[i] = Coding::decode(from[i]);
-  }
-
-  // Writes keys above the places of their elements.
-  EVERTRACE_CLONES static void encode_items(const Bits* from, int64_t stride, int64_t begin,
-                                            int64_t end, uint64_t* items) {
-    for (int64_t i = begin; i < end; ++i) {
-      const uint64_t key = Coding::template encode<Order::kNumber>(from[i * stride]);
-      items[i] = key << 32 | static_cast<uint64_t>(i);
-    }
-  }
-
-  // Writes the numbers of items; those whose keys may stand for several are looked up.
-  static void decode_items(const uint64_t* items, int64_t begin, int64_t end, const Bits* from,
-                           Bits* to) {
-    const Key zero = Coding::template encode<Order::kNumber>(Bits{0});
-    const Key nan = Coding::template encode<Order::kNumber>(static_cast<Bits>(~Bits{0}));
-    for (int64_t i = begin; i < end; ++i) {
-      const Key key = static_cast<Key>(items[i] >> 32);
-      const bool is_many = key == zero || key == nan;
-      to[i] = is_many ? from[static_cast<uint32_t>(items[i])] : Coding::decode(key);
-    }
-  }
-};
-
-template <class Coding>
-void sort_by_keys(const typename Coding::Bits* from, typename Coding::Bits* to, int64_t size,
-                  typename Coding::Key* keys, typename Coding::Key* spare) {
-  using Key = typename Coding::Key;
+template <class Key>
+void sort_by_keys(const CodeLoops& codes, const char* from, char* to, int64_t size, int64_t item,
+                  Key* keys, Key* spare) {
   sort_keys(KeySorting<Key>{
       keys, spare, size,
-      [=](int64_t begin, int64_t end) {
-        Codes<Coding>::encode(from + begin, keys + begin, end - begin);
-      },
+      [=](int64_t begin, int64_t end) { codes.encode(from + begin * item, end - begin, keys + begin); },
       [=](const Key* sorted, int64_t begin, int64_t end) {
-        Codes<Coding>::decode(sorted + begin, to + begin, end - begin);
+        codes.decode(sorted + begin, end - begin, to + begin * item);
       }});
 }
 
-template <class Coding>
+template <class Key>
 void sort_values(const Array& in, const Array& out) {
-  using Bits = typename Coding::Bits;
-  using Key = typename Coding::Key;
-  constexpr bool kIsNarrow = sizeof(Bits) < sizeof(Key);
-  constexpr size_t kCounters = kIsNarrow ? size_t{1} << 8 * sizeof(Bits) : 0;
-  const int64_t size = in.row_size();
-  const bool counts = kIsNarrow && size >= static_cast<int64_t>(kCounters) / 4;
-  const bool needs_keys = kIsNarrow || shares(size);
-  const size_t bytes = counts ? kCounters * sizeof(uint32_t) : needs_keys ? size * sizeof(Key) : 0;
+  const CodeLoops codes = find_codes(in.dtype, Order::kTotal);
+  const int64_t size = in.row_size(), item = static_cast<int64_t>(item_size(in.dtype));
+  const bool is_narrow = item < static_cast<int64_t>(sizeof(Key));
+  const size_t counters = is_narrow ? size_t{1} << 8 * item : 0;
+  const bool counts = is_narrow && size >= static_cast<int64_t>(counters) / 4;
+  const bool needs_keys = is_narrow || shares(size);
+  const size_t bytes = counts ? counters * sizeof(uint32_t) : needs_keys ? size * sizeof(Key) : 0;
   over_rows(in.rows(), size, aligned(bytes), [&](int64_t row, char* space) {
-    const Bits* from = in.as<const Bits>() + row * size;
-    Bits* to = out.as<Bits>() + row * size;
+    const char* from = in.as<const char>() + row * size * item;
+    char* to = out.as<char>() + row * size * item;
     Key* keys = reinterpret_cast<Key*>(space);
-    if constexpr (!kIsNarrow) {
-      sort_by_keys<Coding>(from, to, size, to, shares(size) ? keys : nullptr);
-    } else if (counts) {
-      sort_by_counting<Coding>(from, to, size, reinterpret_cast<uint32_t*>(space));
+    if (counts) {
+      sort_by_counting(codes, from, to, size, item, reinterpret_cast<uint32_t*>(space));
+    } else if (is_narrow) {
+      sort_by_keys<Key>(codes, from, to, size, item, keys, nullptr);
     } else {
-      sort_by_keys<Coding>(from, to, size, keys, nullptr);
+      Key* sorted = reinterpret_cast<Key*>(to);
+      sort_by_keys<Key>(codes, from, to, size, item, sorted, shares(size) ? keys : nullptr);
     }
   });
 }
@@ -225,39 +203,101 @@ void sort_places(const uint64_t* keys, uint64_t* items, uint64_t* spare, int64_t
   }
 }
 
+template <class Bits>
+void gather_numbers(const char* from, int64_t stride, const uint32_t* order, int64_t count, char* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(to + i * sizeof(Bits), from + order[i] * stride * sizeof(Bits), sizeof(Bits));
+  }
+}
+
+// The numbers of a row to sort by.
+class Numbers {
+ public:
+  Numbers(const SortKey& key, int64_t row, int64_t size)
+      : codes_(find_codes(key.dtype, Order::kNumber)), item_(static_cast<int64_t>(item_size(key.dtype))),
+        stride_(key.stride), from_(key.data + row * size * stride_ * item_),
+        is_float_(key.dtype >= DType::kFloat16) {}
+
+  bool are_wide() const { return item_ == sizeof(uint64_t); }
+
+  // Makes keys of the elements of an order, or of those from a place on; at most kBlock.
+  void keys_of(const uint32_t* order, int64_t begin, int64_t count, void* keys) const {
+    if (order == nullptr && stride_ == 1) return codes_.encode(from_ + begin * item_, count, keys);
+    uint32_t places[kBlock];
+    if (order == nullptr) std::iota(places, places + count, static_cast<uint32_t>(begin));
+    const uint32_t* wanted = order == nullptr ? places : order + begin;
+    char numbers[kBlock * sizeof(uint64_t)];
+    switch (item_) {
+      case 1: gather_numbers<uint8_t>(from_, stride_, wanted, count, numbers); break;
+      case 2: gather_numbers<uint16_t>(from_, stride_, wanted, count, numbers); break;
+      case 4: gather_numbers<uint32_t>(from_, stride_, wanted, count, numbers); break;
+      default: gather_numbers<uint64_t>(from_, stride_, wanted, count, numbers); break;
+    }
+    codes_.encode(numbers, count, keys);
+  }
+
+  // Writes the numbers of items; those whose keys may stand for several are looked up.
+  void numbers_of(const uint64_t* items, int64_t count, char* to) const {
+    uint32_t keys[kBlock], zero = 0, nan = 0;
+    const uint32_t zero_bits = 0, nan_bits = ~0u;
+    codes_.encode(&zero_bits, 1, &zero);
+    codes_.encode(&nan_bits, 1, &nan);
+    for (; count > 0; count -= kBlock, items += kBlock, to += kBlock * item_) {
+      const int64_t some = std::min(kBlock, count);
+      for (int64_t i = 0; i < some; ++i) keys[i] = static_cast<uint32_t>(items[i] >> 32);
+      codes_.decode(keys, some, to);
+      for (int64_t i = 0; is_float_ && i < some; ++i) {
+        if (keys[i] != zero && keys[i] != nan) continue;
+        std::memcpy(to + i * item_, from_ + static_cast<uint32_t>(items[i]) * item_, item_);
+      }
+    }
+  }
+
+ private:
+  CodeLoops codes_;
+  int64_t item_, stride_;
+  const char* from_;
+  bool is_float_;
+};
+
+// Calls body(begin, count) for blocks of a range.
+template <class Body>
+void over_blocks(int64_t begin, int64_t end, const Body& body) {
+  for (; begin < end; begin += kBlock) body(begin, std::min(kBlock, end - begin));
+}
+
 // Sorts the order of a row by one more key; the first one begins with the elements as they are. If
 // it is the only one, narrow, and dense, it can be had sorted in `values`.
-template <class Coding>
-void sort_order(const SortKey& key, int64_t row, int64_t size, Room& room, bool first,
-                typename Coding::Bits* values) {
-  using Bits = typename Coding::Bits;
-  const Bits* from = reinterpret_cast<const Bits*>(key.data) + row * size * key.stride;
-  const auto number_at = [&](int64_t i) -> uint64_t {
-    return Coding::template encode<Order::kNumber>(from[(first ? i : room.order[i]) * key.stride]);
-  };
+void sort_order(const Numbers& numbers, int64_t size, Room& room, bool first, char* values,
+                int64_t item) {
+  const uint32_t* order = first ? nullptr : room.order;
   const auto take = [&](const uint64_t* sorted, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto place = static_cast<uint32_t>(sorted[i]);
       room.new_order[i] = first ? place : room.order[place];
     }
   };
-  if constexpr (sizeof(Bits) == 8) {
+  if (numbers.are_wide()) {
     over_pieces(size, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        room.keys[i] = number_at(i);
-        room.items[i] = static_cast<uint64_t>(i);
-      }
+      over_blocks(begin, end, [&](int64_t i, int64_t count) {
+        numbers.keys_of(order, i, count, room.keys + i);
+      });
+      std::iota(room.items + begin, room.items + end, static_cast<uint64_t>(begin));
     });
     sort_places(room.keys, room.items, room.spare, size);
     over_pieces(size, [&](int64_t begin, int64_t end) { take(room.items, begin, end); });
   } else {
     const auto make = [&](int64_t begin, int64_t end) {
-      if (first) return Codes<Coding>::encode_items(from, key.stride, begin, end, room.items);
-      for (int64_t i = begin; i < end; ++i) room.items[i] = number_at(i) << 32 | i;
+      over_blocks(begin, end, [&](int64_t i, int64_t count) {
+        uint32_t keys[kBlock];
+        numbers.keys_of(order, i, count, keys);
+        uint64_t* items = room.items + i;
+        for (int64_t k = 0; k < count; ++k) items[k] = uint64_t{keys[k]} << 32 | (i + k);
+      });
     };
     const auto take_both = [&](const uint64_t* sorted, int64_t begin, int64_t end) {
       take(sorted, begin, end);
-      if (values != nullptr) Codes<Coding>::decode_items(sorted, begin, end, from, values);
+      if (values != nullptr) numbers.numbers_of(sorted + begin, end - begin, values + begin * item);
     };
     sort_keys(KeySorting<uint64_t>{room.items, room.spare, size, make, take_both});
   }
@@ -298,11 +338,9 @@ void sort_records(const Arrays& in, const Arrays& out, int64_t num_keys) {
     Room room(size);
     room.use(space, shares(size));
     for (size_t k = keys.size(); k-- > 0;) {
-      with_coding(keys[k].dtype, [&](auto coding) {
-        using Bits = typename decltype(coding)::Bits;
-        Bits* values = has_values ? out[0].template as<Bits>() + row * size : nullptr;
-        sort_order<decltype(coding)>(keys[k], row, size, room, k + 1 == keys.size(), values);
-      });
+      const int64_t item = static_cast<int64_t>(item_size(keys[k].dtype));
+      char* values = has_values ? out[0].as<char>() + row * size * item : nullptr;
+      sort_order(Numbers(keys[k], row, size), size, room, k + 1 == keys.size(), values, item);
     }
     for (size_t i = has_values ? 1 : 0; i < in.size(); ++i) {
       gather_items(in[i], out[i], row, room.order);
@@ -322,7 +360,8 @@ Failure sort(const Arrays& in, const Arrays& out, int64_t num_keys) {
   if (in[0].row_size() > std::numeric_limits<uint32_t>::max()) return "sort: row too long";
   if (in[0].size() == 0) return nullptr;
   if (in.size() == 1 && !is_complex(in[0].dtype)) {
-    with_coding(in[0].dtype, [&](auto coding) { sort_values<decltype(coding)>(in[0], out[0]); });
+    if (item_size(in[0].dtype) == sizeof(uint64_t)) sort_values<uint64_t>(in[0], out[0]);
+    else sort_values<uint32_t>(in[0], out[0]);
   } else {
     sort_records(in, out, num_keys);
   }

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/codes.h"
 #include "kernels/kernels.h"
 #include "kernels/parallel.h"
 
@@ -32,19 +33,21 @@ struct Candidate {
 template <class Key>
 class Best {
  public:
-  explicit Best(int64_t k) : k_(k), capacity_(std::max<int64_t>(2 * k, 1024) + kBlock) {
+  Best(DType dtype, int64_t k)
+      : item_(static_cast<int64_t>(item_size(dtype))), encode_(find_codes(dtype, Order::kBits).encode),
+        k_(k), capacity_(std::max<int64_t>(2 * k, 1024) + kBlock) {
     items_.reserve(capacity_);
   }
 
   // Looks at the elements from `begin` to `end`, in this order, of one row.
-  template <class Coding>
-  void add(const typename Coding::Bits* row, int64_t begin, int64_t end) {
+  void add(const char* row, int64_t begin, int64_t end) {
+    Key keys[kBlock];
     for (int64_t i = begin; i < end; i += kBlock) {
-      const int64_t stop = std::min(i + kBlock, end);
-      if (has_bound_ && !any_above<Coding>(row + i, stop - i)) continue;
-      for (int64_t j = i; j < stop; ++j) {
-        const Key key = Coding::template encode<Order::kBits>(row[j]);
-        if (!has_bound_ || key > bound_) items_.push_back({key, static_cast<int32_t>(j)});
+      const int64_t count = std::min(kBlock, end - i);
+      encode_(row + i * item_, count, keys);
+      if (has_bound_ && !any_above(keys, count)) continue;
+      for (int64_t k = 0; k < count; ++k) {
+        if (!has_bound_ || keys[k] > bound_) items_.push_back({keys[k], static_cast<int32_t>(i + k)});
       }
       if (static_cast<int64_t>(items_.size()) + kBlock > capacity_) shrink();
     }
@@ -67,17 +70,13 @@ class Best {
   }
 
  private:
-  template <class Coding>
-  bool any_above(const typename Coding::Bits* x, int64_t count) const {
+  bool any_above(const Key* keys, int64_t count) const {
     // Compared as signed integers and gathered in a word, which compilers make vector code of.
     using Word = std::make_signed_t<Key>;
     constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
     const Word bound = static_cast<Word>(bound_ ^ kSign);
     Word any = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      const Key key = Coding::template encode<Order::kBits>(x[i]);
-      any |= static_cast<Word>(key ^ kSign) > bound ? -1 : 0;
-    }
+    for (int64_t i = 0; i < count; ++i) any |= static_cast<Word>(keys[i] ^ kSign) > bound ? -1 : 0;
     return any != 0;
   }
 
@@ -88,25 +87,24 @@ class Best {
     has_bound_ = true;
   }
 
+  int64_t item_;
+  decltype(CodeLoops::encode) encode_;
   int64_t k_, capacity_;
   std::vector<Candidate<Key>> items_;
   Key bound_ = 0;
   bool has_bound_ = false;
 };
 
-template <class Coding>
+template <class Key>
 class TopK {
  public:
-  using Bits = typename Coding::Bits;
-  using Key = typename Coding::Key;
-
   TopK(const Array& in, const Array& values, const Array& positions)
-      : size_(in.row_size()), k_(values.row_size()), in_(in.as<const Bits>()),
-        values_(values.as<Bits>()), positions_(positions.as<int32_t>()) {}
+      : dtype_(in.dtype), size_(in.row_size()), k_(values.row_size()), in_(in.as<const char>()),
+        values_(values.as<char>()), positions_(positions.as<int32_t>()) {}
 
   void rows(int64_t rows) {
     const int64_t pieces = rows * size_ < kParallelSize ? 1 : thread_count();
-    std::vector<Best<Key>> best(pieces, Best<Key>(k_));
+    std::vector<Best<Key>> best(pieces, Best<Key>(dtype_, k_));
     if (pieces > 1 && rows < pieces) {
       for (int64_t r = 0; r < rows; ++r) shared_row(r, best);
       return;
@@ -115,7 +113,7 @@ class TopK {
       const auto [begin, end] = piece(rows, pieces, i);
       for (int64_t r = begin; r < end; ++r) {
         best[i].clear();
-        best[i].template add<Coding>(in_ + r * size_, 0, size_);
+        best[i].add(in_ + r * size_ * item_, 0, size_);
         write(r, best[i]);
       }
     });
@@ -127,7 +125,7 @@ class TopK {
     parallel_for(pieces, [&](int64_t i) {
       const auto [begin, end] = piece(size_, pieces, i);
       best[i].clear();
-      best[i].template add<Coding>(in_ + row * size_, begin, end);
+      best[i].add(in_ + row * size_ * item_, begin, end);
     });
     for (int64_t i = 1; i < pieces; ++i) best[0].add(best[i]);
     write(row, best[0]);
@@ -135,15 +133,23 @@ class TopK {
 
   void write(int64_t row, Best<Key>& best) {
     const auto& items = best.finish();
-    for (int64_t i = 0; i < k_; ++i) {
-      values_[row * k_ + i] = in_[row * size_ + items[i].position];
-      positions_[row * k_ + i] = items[i].position;
+    Key keys[kBlock];
+    for (int64_t i = 0; i < k_; i += kBlock) {
+      const int64_t count = std::min(kBlock, k_ - i);
+      for (int64_t k = 0; k < count; ++k) {
+        keys[k] = items[i + k].key;
+        positions_[row * k_ + i + k] = items[i + k].position;
+      }
+      decode_(keys, count, values_ + (row * k_ + i) * item_);
     }
   }
 
+  DType dtype_;
+  int64_t item_ = static_cast<int64_t>(item_size(dtype_));
+  decltype(CodeLoops::decode) decode_ = find_codes(dtype_, Order::kBits).decode;
   int64_t size_, k_;
-  const Bits* in_;
-  Bits* values_;
+  const char* in_;
+  char* values_;
   int32_t* positions_;
 };
 
@@ -156,10 +162,13 @@ Failure top_k(const Array& in, const Array& values, const Array& positions) {
   }
   if (in.row_size() > std::numeric_limits<int32_t>::max()) return "top_k: row too long";
   if (values.size() == 0) return nullptr;
-  const bool known = with_coding(in.dtype, [&](auto coding) {
-    TopK<decltype(coding)>(in, values, positions).rows(in.rows());
-  });
-  return known ? nullptr : "top_k: dtype";
+  if (find_codes(in.dtype, Order::kBits).encode == nullptr) return "top_k: dtype";
+  if (item_size(in.dtype) == sizeof(uint64_t)) {
+    TopK<uint64_t>(in, values, positions).rows(in.rows());
+  } else {
+    TopK<uint32_t>(in, values, positions).rows(in.rows());
+  }
+  return nullptr;
 }
 
 }  // namespace evertrace
