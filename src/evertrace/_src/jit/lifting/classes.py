@@ -16,6 +16,7 @@ from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import code_of, info_of, is_library_class
 from evertrace._src.jit.lifting.entered_names import ClassEntries
 from evertrace._src.jit.lifting.guards import names_of_class
+from evertrace._src.jit.lifting.parts import own_dict
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, lift_annotations, nowhere
 from evertrace._src.jit.lifting.values import ABSENT, weakly
@@ -150,7 +151,10 @@ class Classes:
         for fun in functions_in(raw):
             if fun.__dict__:
                 self.lifter.functions.take(fun, is_asked=True)
-        if raw is ABSENT or hasattr(type(raw), "__get__"):
+        if raw is ABSENT:
+            return
+        if hasattr(type(raw), "__get__"):  # code may look at it and not call it
+            self.graph.depend_on_lookup(entered.obj, name)
             return
         lifted = self._lift_entry(entered.obj, name, raw, self.lifter.spaces.uses_of(name, raw))
         if lifted is not raw:
@@ -260,7 +264,8 @@ def functions_in(entry):
     elif kind is functools.singledispatchmethod:
         parts = tuple(entry.dispatcher.registry.values())
     else:
-        parts = (getattr(entry, "__dict__", {}).get("__wrapped__"),)
+        own = own_dict(entry) if kind is functools.partial else getattr(entry, "__dict__", None)
+        parts = ((own or {}).get("__wrapped__"),)
     return [fun for x in parts if x is not None for fun in functions_in(x)]
 
 

@@ -5,11 +5,12 @@ classes have a `__getattribute__` that swaps a placeholder for the lifted value 
 A call that hits never sees either. Other threads read the values from before the trace.
 """
 
+import functools
 import threading
 import types
 
 from evertrace._src import errors
-from evertrace._src.jit.lifting import elsewhere
+from evertrace._src.jit.lifting import asking, elsewhere
 from evertrace._src.tracebacks import in_place_of_python
 
 get_ident = threading.get_ident
@@ -249,3 +250,26 @@ def _own_getattribute(cls):
         and found.__module__ != __name__
         for c in cls.__mro__[:-1]
     )
+
+
+def _looked_up(obj, name):
+    """Do what ``object.__getattribute__`` does, which is to record what it reads as well."""
+    look_up = type.__getattribute__(type(obj), "__getattribute__")
+    is_hook = isinstance(look_up, _FUNCTION) and look_up.__module__ == __name__
+    return look_up(obj, name) if is_hook else _PLAIN(obj, name)
+
+
+def _look_up_of(owner):
+    """Return what is called as ``owner.__getattribute__``: of `object`, or by `super`."""
+    found = owner.__getattribute__
+    if found is _PLAIN:
+        return _looked_up
+    if type(found) is types.MethodWrapperType and found.__objclass__ is object:
+        return functools.partial(_looked_up, found.__self__)
+    return found
+
+
+_PLAIN = object.__getattribute__
+asking.methods["__getattribute__"] = _look_up_of
+asking.function_kinds(types.WrapperDescriptorType)
+asking.functions[_PLAIN] = _looked_up

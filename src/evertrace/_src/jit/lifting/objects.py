@@ -52,9 +52,9 @@ class Objects:
         node.check, node.want = class_check(cls)
         entered = self.identity.enter(Attributes(obj, node))
         self.lifter.classes.reach(cls)
-        if self._shown:
-            self.lifter.classes.lift(cls)
         hooked = self.hooks.add(cls, only_others=cls in self.eager)
+        if self._shown or not (hooked or cls in self.eager):
+            self.lifter.classes.lift(cls)
         self.by_id[id(obj)] = entered  # first: other threads then read what was there
         entered.place({name: placeholder(entered, name) for name in entered.entry})
         if not hooked:
