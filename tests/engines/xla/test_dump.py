@@ -42,10 +42,8 @@ def modes(folder):
 
 def test_jaxprs_are_written_of_all_programs(folder, modes):
     modes("jaxpr,stablehlo")
-    f = ev.jit(lambda x: x * 2)
-    f(jnp.ones(3))
-    (file,) = folder.iterdir()
-    assert file.name.endswith(".jaxpr")
+    ev.jit(lambda x: x * 2)(jnp.ones(3))
+    (file,) = folder.glob("*.jaxpr")  # and a text for XLA, where no tape can be
     assert "mul" in file.read_text()
 
 
