@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import collections
-import gzip
 import itertools
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from evertrace._src import config, errors, source
 from evertrace._src.core.jaxpr import Eqn, Jaxpr, subjaxprs
@@ -27,6 +25,8 @@ def program(jaxpr: Jaxpr, name: str) -> None:
     if _is_wanted("jaxpr"):
         _write(name, "jaxpr", f"{jaxpr}\n".encode())
     if _is_wanted("eqn_count_pprof"):
+        import gzip  # which a first call does without
+
         _write(name, "pprof.gz", gzip.compress(equation_counts(jaxpr)))
 
 
@@ -37,12 +37,14 @@ def _is_wanted(mode: str) -> bool:
 
 def _write(name: str, ending: str, contents: bytes) -> None:
     """Write a file named by a program and a number; a call never fails for it."""
-    folder = Path(config.current().dump_ir_to)
+    folder = config.current().dump_ir_to
     name = "".join(c if c.isalnum() else "_" for c in name)[:80]
-    file = folder / f"evertrace_ir{next(_numbers):04d}_{os.getpid()}_{name}.{ending}"
+    name = f"evertrace_ir{next(_numbers):04d}_{os.getpid()}_{name}.{ending}"
+    file = os.path.join(folder, name)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(contents)
+        os.makedirs(folder, exist_ok=True)
+        with open(file, "wb") as out:
+            out.write(contents)
     except OSError as error:
         errors.user_warning(
             RuntimeWarning,
