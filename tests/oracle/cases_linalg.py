@@ -181,6 +181,8 @@ NUMPY = [
         call("numpy.linalg.cond", x, p=p, tolerance=2048)
         for p in (None, 1, -1, 2, -2, "fro", "nuc", float("inf"), -float("inf"), 3)
         for x in (SQUARE, SINGULAR, STACK, TALL)
+        # The least singular value of a singular matrix is rounding, other on each processor.
+        if x is not SINGULAR or p not in (None, 2, -2)
     ],
     *[
         call("numpy.linalg.matrix_power", x, n, tolerance=1024)
