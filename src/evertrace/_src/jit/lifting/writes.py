@@ -344,9 +344,9 @@ def _members(entered, recorder, cook):
     new = [x for x in now if not any(x is y for y in entered.placed)]
     if not new and setorder.is_in_order(entered.obj, entered.placed):
         return []
-    kept = new if entered.unread else now
-    recipes = [cook.state(x, f"a member of {node.name}") for x in (*gone, *kept)]
-    return [Write(node.index, node.name, "extend" if entered.unread else "set", recipes, len(gone))]
+    kind, members = ("extend", new) if entered.unread else ("set", [*gone, *now])
+    recipes = [cook.state(x, f"a member of {node.name}") for x in members]
+    return [Write(node.index, node.name, kind, recipes, len(gone))]
 
 
 def _cell(entered, recorder, cook):
