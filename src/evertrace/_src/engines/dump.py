@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from evertrace._src import config, errors, source
 from evertrace._src.core.jaxpr import Eqn, Jaxpr, subjaxprs
+from evertrace._src.lazy import load
 
 _numbers = itertools.count()
 
@@ -25,8 +26,7 @@ def program(jaxpr: Jaxpr, name: str) -> None:
     if _is_wanted("jaxpr"):
         _write(name, "jaxpr", f"{jaxpr}\n".encode())
     if _is_wanted("eqn_count_pprof"):
-        import gzip  # which a first call does without
-
+        gzip = load("gzip")  # which a first call does without
         _write(name, "pprof.gz", gzip.compress(equation_counts(jaxpr)))
 
 
