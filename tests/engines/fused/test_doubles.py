@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import special
 
 import evertrace as ev
 import evertrace.numpy as jnp
@@ -97,6 +98,7 @@ def test_other_functions(name):
 SINGLE = {
     "erf": (lax.erf, math.erf, USUAL, 1.6),
     "erfc": (lax.erfc, math.erfc, USUAL, 3.5),
+    "erf_inv": (lambda x: lax.erf_inv(x) * 1, special.erfinv, np.tanh(USUAL), 2.5),
     "asinh": (jnp.arcsinh, math.asinh, USUAL, 0.52),
     "acosh": (jnp.arccosh, math.acosh, 1 + np.abs(USUAL), 0.52),
     "atanh": (jnp.arctanh, math.atanh, np.linspace(-0.999, 0.999, 999), 0.52),
@@ -107,18 +109,10 @@ SINGLE = {
 def test_functions_of_floats(name):
     fun, reference, x, most = SINGLE[name]
     x = x.astype(np.float32)
+    x = x[np.abs(x) < 1] if name == "erf_inv" else x
     jaxpr, _ = jaxpr_of(fun, array(x))
     tape = compile_jaxpr(jaxpr, is_wanted=True, fuses=1).tape
     assert tape.counts()["functions"] == 1
     got = to_numpy(tape.run([array(x)])[0])
     want = np.array([reference(float(v)) for v in x])
     assert (np.abs(got - want) <= most * np.spacing(np.abs(want).astype(np.float32))).all()
-
-
-def test_the_inverse_of_the_error_function():
-    x = np.linspace(-0.999, 0.999, 999).astype(np.float32)
-    jaxpr, _ = jaxpr_of(lambda x: lax.erf_inv(x) * 1, array(x))
-    tape = compile_jaxpr(jaxpr, is_wanted=True, fuses=1).tape
-    assert tape.counts()["functions"] == 1
-    back = np.array([math.erf(float(v)) for v in to_numpy(tape.run([array(x)])[0])])
-    np.testing.assert_allclose(back, x, rtol=2e-7)

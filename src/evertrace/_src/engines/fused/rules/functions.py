@@ -205,6 +205,11 @@ def log_of(f, x):
     return f.if_("oge", x, 0, value, np.nan)
 
 
+def log_of_normal(f, x):
+    """Return the logarithm of a number that is positive, normal and finite."""
+    return _log_of_parts(f, *log_parts(f, x))
+
+
 def log_parts(f, x):
     """Return n and rest of x = 2 ** n (1 + rest), with 1 + rest near 1, as floats."""
     shift = f.format.mantissa

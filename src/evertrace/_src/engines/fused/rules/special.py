@@ -10,7 +10,12 @@ import numpy as np
 
 from evertrace._src.engines.fused.rules.doubles import exp_of_pair, head_of, product
 from evertrace._src.engines.fused.rules.elementwise import elementwise
-from evertrace._src.engines.fused.rules.functions import LN2, Arithmetic, is_single, log_of
+from evertrace._src.engines.fused.rules.functions import (
+    LN2,
+    Arithmetic,
+    is_single,
+    log_of_normal,
+)
 from evertrace._src.engines.fused.rules.trigonometric import log1p_of
 from evertrace._src.ops import elementwise as ops
 from evertrace._src.ops import special
@@ -145,30 +150,33 @@ def _erf(k, eqn, x):
 
 
 _INVERSE_NEAR = (
-    1.5014093517088369, 0.24664027683426656, -0.0041773247660920167, -0.0012527082509759565,
-    0.00021826372268561898, -4.9957248074410807e-6, -3.4260858159825155e-6,
-    4.7858570371988534e-7, 1.647064824172784e-8, -1.0844709061238734e-8,
-    4.3617493670943772e-10, 1.2245455264188943e-10,
+    1.12737441, 0.247832894, 0.00425064284, -0.00237644278, 0.000100281322, 3.82289982e-05,
+    -4.40158192e-06, -5.24693803e-07, 1.41911357e-07, -8.79101769e-09,
 )  # fmt: skip
 _INVERSE_FAR = (
-    3.9407449153025422, 1.0097197068859445, 0.001016531881064698, -0.00074586370422773183,
-    0.00027214219455826415, -0.00010343843400694798, 3.4198863426640108e-5,
-    -6.9737673058504468e-6, 1.3070228777519971e-5, -1.3010773794400201e-5,
-    2.8035956638467591e-6, 1.0909916757874075e-6, -3.7725733063271586e-7,
+    2.83297682, 1.00167513, 0.00944570079, -0.00763955479, 0.00568299741, -0.0035862471,
+    0.001496393, -7.80490518e-05, -0.00031920601, 0.000129911132,
 )  # fmt: skip
 
 
-def _erf_inv_in_double(f, x):
+@elementwise(special.erf_inv_p, dtypes="f", is_dear=True, takes=is_single)
+def _erf_inv(k, eqn, x):
     """After M. Giles, Approximating the erfinv function, GPU Computing Gems Jade Edition (2011)."""
+    f = Arithmetic(k, x.type)
     size = f.magnitude(x)
-    w = f.k.unary("fneg", log_of(f, f.mul(f.sub(1, size), f.add(1, size))))
-    near = f.horner(f.sub(w, 2.5), _INVERSE_NEAR)
-    far = f.horner(f.sub(f.k.call("sqrt", w, cost=8.0), 4.1), _INVERSE_FAR)
-    value = f.mul(x, f.if_("olt", w, 5, near, far))
-    return f.if_("oeq", size, 1, f.mul(x, math.inf), value)
+    w = k.unary("fneg", log_of_normal(f, f.mul(f.sub(1, size), f.add(1, size))))
+    is_far = k.compare("oge", w, f.number(5))
+    t = k.choose(is_far, f.sub(k.call("sqrt", w, cost=8.0), 3), f.sub(w, 1))
+    p = f.horner(
+        t,
+        [
+            k.choose(is_far, *map(f.number, c))
+            for c in zip(_INVERSE_FAR, _INVERSE_NEAR, strict=True)
+        ],
+    )
+    beyond = f.if_("oeq", size, 1, f.mul(x, math.inf), math.nan)
+    return f.if_("olt", size, 1, f.mul(x, p), beyond)
 
-
-_in_double(special.erf_inv_p, _erf_inv_in_double)
 
 # ---------------------------------------------------------------- hyperbolic functions
 
