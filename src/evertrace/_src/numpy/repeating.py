@@ -88,8 +88,6 @@ def _roll(x, shift, axis):
     start = computed(_start, shift if is_number else static_int("roll", "shift", shift), size)
     if type(start) is not int:
         return _window_of_two(x, as_array(start), axis)
-    if start == 0:
-        return x
     if getattr(concrete_value(x), "_sharding", None) is not None:
         # Parts of odd sizes could not lie as the array does; half of two copies can.
         twice = concatenate_p.bind(x, x, dimension=axis)

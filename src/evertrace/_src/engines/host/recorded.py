@@ -180,7 +180,7 @@ class _Description:
         if len(self.slots) > MOST_SLOTS:
             raise NoPlan
         first, second = self.runs
-        results = [self._slot_of(x, y) for x, y in zip(first.outs, second.outs, strict=True)]
+        results = [self._result(x, y) for x, y in zip(first.outs, second.outs, strict=True)]
         used, steps = set(results), []
         for step in reversed(self.steps):
             if not used.isdisjoint(step[1]):
@@ -192,6 +192,15 @@ class _Description:
         ]
         pairs = [(i, x.aval) for i, x in zip(results, first.outs, strict=True)]
         return tuple(slots), tuple(reversed(steps)), tuple(pairs), spec_of(first.treedef)
+
+    def _result(self, x, y):
+        """Return the slot of a result; what is like an argument, but another array, is a copy."""
+        slot = self._slot_of(x, y)
+        kind, what, aval = self.slots[slot]
+        argument = self.runs[0].args[what] if kind == "array" else x
+        if argument is x or argument.aval is not x.aval:
+            return slot
+        return self.step("copy", aval, (slot,), 0, aval.shape, _dense_strides(aval.shape))
 
     def _new_slot(self, x, y):
         """Add a slot for a number or a constant."""

@@ -113,7 +113,8 @@ def see(lifter, value, uses):
       value: the container or tuple, one of the lifter's `partly`.
       uses: what is done with it besides.
     """
-    entered = lifter.recorder.identity.by_id.get(id(value))
+    by_id = lifter.recorder.identity.by_id
+    entered = None if isinstance(value, tuple) else by_id.get(id(value))
     _, before = lifter.partly.pop(id(value))
     uses = uses if entered is None else _proper(entered, uses)
     if uses is not None:

@@ -129,6 +129,11 @@ def parts(stand_in):
     return get(stand_in, "owner"), get(stand_in, "name")
 
 
+def error_of(stand_in):
+    """Return the exception of a use."""
+    return object.__getattribute__(stand_in, "error")()
+
+
 def placeholder(owner, name):
     """Return what stands for an attribute that was not read yet."""
     return StandIn(lambda: PastTheHook(owner.cls), owner, name)

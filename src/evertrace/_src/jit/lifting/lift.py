@@ -123,8 +123,10 @@ class Lifter:
         """
         kind = type(value)
         if uses is not None and self._leaves and can_be_left(kind) and kind not in self.eager:
-            handler = lift_tuple if issubclass(kind, tuple) else lift_container
-            return handler(self, value, node, uses)
+            if kind is tuple or not issubclass(kind, tuple):
+                handler = lift_tuple if kind is tuple else lift_container
+                return handler(self, value, node, uses)
+            return _lift_immutable_subclass(lift_tuple, self, value, node, uses)
         handler = _HANDLERS.get(kind)
         if handler is not None:
             return handler(self, value, node)
@@ -429,14 +431,17 @@ def _handler_for(kind):
     module = str(kind.__module__)
     for bases, handler in _by_base():
         if issubclass(kind, bases):
-            return handler
+            is_plain = handler in _AS_IT_IS and not is_library_class(kind)
+            return functools.partial(_lift_with_class, handler) if is_plain else handler
     if module.startswith(("evertrace.", "jaxlib")):
         return _lift_library
     if is_structure(kind):
         return _lift_parts
     for base, handler in _BASES:
         if issubclass(kind, base):
-            return functools.partial(_lift_subclass, handler)
+            is_rebuilt = base in (tuple, frozenset)
+            lift = _lift_immutable_subclass if is_rebuilt else _lift_subclass
+            return functools.partial(lift, handler)
     for base in (str, bytes, int, float, complex):
         if issubclass(kind, base):
             return functools.partial(_lift_number_or_text, base)
@@ -465,7 +470,7 @@ def _lift_member(lifter, value, node):
 
 def _with_attributes(lifter, value, node):
     """Take over the attributes that a value may have beside what it is."""
-    if instance_dict(value) is not None and lifter.recorder.identity.alias(value, node) is None:
+    if _has_attributes(value) and lifter.recorder.identity.alias(value, node) is None:
         lifter.recorder.identity.remember(value, value, node)
         _enter_beside(lifter, value, node)
     return value
@@ -495,7 +500,7 @@ def _lift_cell(lifter, value, node):
 
 def _lift_number_or_text(base, lifter, value, node):
     """Lift an instance of a subclass of a number or a string: its value, and its attributes."""
-    if instance_dict(value) is not None:
+    if _has_attributes(value):
         _lift_object(lifter, value, node)
     lifter.recorder.questions.note(value, node)
     node.check, node.want = "subclass", (weakref.ref(type(value)), base, base(value))
@@ -524,24 +529,48 @@ def _lift_object(lifter, value, node):
 
 def _lift_subclass(handler, lifter, value, node):
     """Lift an instance of a subclass of a container: its contents, and its attributes."""
-    if lifter.recorder.identity.known.get(id(value)) is not None:
-        return handler(lifter, value, node)
     lifted = handler(lifter, value, node)
     entered = lifter.recorder.identity.by_id.get(id(value))
-    if entered is None:  # immutable, and rebuilt if what is in it was lifted
-        attributes = instance_dict(value)
-        if attributes is not None and lifted is value:
-            _enter_beside(lifter, value, node)
-        elif attributes is not None:
-            at = lifter.recorder.graph.node(node, "vars", None, f"{node.name}.__dict__")
-            at.check, at.want = "keys", (dict, tuple(attributes))
-            for name, x in attributes.items():
-                child = lifter.recorder.graph.node(at, "key", name, f"{node.name}.{name}")
-                guards.namespace_of(lifted)[name] = lifter.lift(x, child)
-    elif instance_dict(value) is not None or slot_descriptors(type(value)):
+    if id(value) not in lifter.objects.by_id and _has_attributes(value):
         _enter_beside(lifter, value, node)
         lifter.recorder.identity.by_id[id(value)] = entered
     return lifted
+
+
+def _lift_immutable_subclass(handler, lifter, value, node, *uses):
+    """Lift an instance of a subclass of what is rebuilt if what is in it was lifted."""
+    identity, attributes = lifter.recorder.identity, instance_dict(value)
+    found = None if attributes is None else identity.alias(value, node)
+    if found is not None:
+        return found.lifted
+    lifted = handler(lifter, value, node, *uses)
+    if attributes is not None:
+        identity.remember(value, lifted, node)
+        if lifted is not value:
+            guards.namespace_of(lifted).update(attributes)
+    if id(lifted) not in lifter.objects.by_id and _has_attributes(value):
+        _enter_beside(lifter, lifted, node)
+    return lifted
+
+
+def _lift_with_class(handler, lifter, value, node):
+    """Lift an instance of a user's subclass of what is a value by itself: its attributes, too."""
+    if handler is lift_scalar_array:  # in whose place a number without its class would stand
+        handler = lift_value
+    handler(lifter, value, node)
+    if id(value) not in lifter.objects.by_id:
+        _enter_beside(lifter, value, node)
+    return value
+
+
+def _has_attributes(value):
+    """Whether a value has more than what it holds: attributes, or a class that users can change."""
+    kind = type(value)
+    return (
+        not is_library_class(kind)
+        or instance_dict(value) is not None
+        or bool(slot_descriptors(kind))
+    )
 
 
 def _enter_beside(lifter, value, node):
@@ -559,7 +588,7 @@ def _lift_library(lifter, value, node):
     if callable(value):
         return _lift_wrapped(lifter, value, node)
     if isinstance(value, tuple) and any(map(callable, value)):  # of the user's functions
-        return _lift_subclass(lift_tuple, lifter, value, node)
+        return _lift_immutable_subclass(lift_tuple, lifter, value, node)
     return lift_identity(lifter, value, node)
 
 
@@ -618,6 +647,7 @@ def _by_base():
     )
 
 
+_AS_IT_IS = frozenset({lift_identity, lift_scalar_array, _lift_logger, _lift_module})
 _EXPOSED = (types.SimpleNamespace, threading.local)  # hidden state that is nothing but a dict
 _BASES = (
     (tuple, lift_tuple), (frozenset, lift_frozenset),

@@ -12,6 +12,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.jaxpr import Var
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking
+from evertrace._src.jit.lifting.hooks import StandIn, error_of
 from evertrace._src.jit.lifting.host import is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostmodules import real
@@ -45,7 +46,12 @@ def identity_stand_ins(recorder):
             depends(x)
         return repr_of(x)
 
-    return {"id": id_, "hash": hash_, "repr": repr_}
+    def callable_(x, /):
+        if type(x) is StandIn:
+            raise error_of(x)
+        return callable(x)
+
+    return {"id": id_, "hash": hash_, "repr": repr_, "callable": callable_}
 
 
 def _class_of_traced(x, shown):
@@ -71,7 +77,7 @@ class _TypeOfTypes(type):
             namespace = {"__module__": sys._getframe(1).f_globals["__name__"], **namespace}
             return type(name, bases, namespace, **kwargs)
         kind = type(*args, **kwargs)
-        if is_host(args[0]) or kind in (HostArray, LateText):
+        if is_host(args[0]) or kind in (HostArray, LateText, StandIn):
             return args[0].__class__
         if kind is Var and not args[0]._trace.closed:
             return Array
