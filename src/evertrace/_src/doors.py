@@ -139,14 +139,15 @@ def worded(
     try:
         if not is_accident(error) or _has_outer_door():
             return None
+        if type(error) is TypeError and tracebacks.miscalls.add_words(error):
+            return None
         what = str(error).rstrip(".") or type(error).__name__
         behind = f"{getattr(function, '__name__', name)}()"
-        if _MISMATCH.search(what) and what.startswith(behind):  # users call it by its public name
+        if MISMATCH.search(what) and what.startswith(behind):  # users call it by its public name
             what = f"{name}(){what.removeprefix(behind)}"
-        given = ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
         made = errors.user_error(
             class_of(error),
-            f"{name}: {what[:500]}. It was called as {name}({given[:500]}).",
+            f"{name}: {what[:500]}. It was called as {name}({all_shown(args, kwargs)}).",
             fix=_repair(what, name, function),
             anchor="arguments",
         )
@@ -155,8 +156,9 @@ def worded(
     return made
 
 
-_MISMATCH = re.compile(
-    r"unexpected keyword argument '(?P<word>\w+)'|required (?:positional|keyword-only) argument"
+MISMATCH = re.compile(
+    r"unexpected keyword argument '(?P<word>\w+)'|too many positional arguments"
+    r"|(?:required (?:positional|keyword-only)|missing a required) argument"
     r"|takes (?:from )?\d+ .*positional argument|multiple values for argument"
 )
 """What Python says where arguments do not fit a signature."""
@@ -164,16 +166,48 @@ _MISMATCH = re.compile(
 
 def _repair(what: str, name: str, function: Any) -> str:
     """Return what to do about a call that failed."""
-    found = _MISMATCH.search(what)
+    found = MISMATCH.search(what)
     if function is None or found is None:
         return f"look which of them `help({name})` takes otherwise."
+    known = [*signatures.signature_of(function).parameters]
+    return errors.suggestion(found["word"] or "", known, f"call it as `{name}{call_of(function)}`.")
+
+
+def misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> TypeError:
+    """Build the error of arguments that do not fit the signature of the user's function."""
+    name = signatures.function_name(function)
+    return errors.user_error(
+        TypeError,
+        f"{name}: {error}. It was called as {name}({all_shown(args, kwargs)}).",
+        fix=_repair(str(error), name, function),
+        anchor="arguments",
+    )
+
+
+def all_shown(args: Any, kwargs: Any) -> str:
+    """Return a few words on the arguments of a call."""
+    return ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])[:500]
+
+
+def call_of(function: Any) -> str:
+    """Return the parameters of a function as one writes them, ``(x, axis=0)``."""
     signature = signatures.signature_of(function)
     parameters = [
-        p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name != "self"
+        p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else _Default(p))
+        for p in signature.parameters.values()
+        if p.name != "self"
     ]
-    call = signature.replace(parameters=parameters, return_annotation=signature.empty)
-    known = [p.name for p in parameters]
-    return errors.suggestion(found["word"] or "", known, f"call it as `{name}{call}`.")
+    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+
+
+class _Default:
+    """A default that is shown in a few letters: an address says nothing."""
+
+    def __init__(self, parameter: Any):
+        self.text = repr(parameter.default)
+
+    def __repr__(self) -> str:
+        return "..." if " at 0x" in self.text or len(self.text) > 40 else self.text
 
 
 def is_accident(error: Exception) -> bool:

@@ -18,6 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 absent: Any = LazyModule("evertrace._src.absent")
 config: Any = LazyModule("evertrace._src.config")  # whose functions are behind doors, too
+miscalls: Any = LazyModule("evertrace._src.miscalls")
 
 
 def shortened(function: F) -> F:
@@ -49,8 +50,10 @@ def shorten(error: Exception) -> None:
     Where it was caught, to be raised again by a bare ``raise``, which adds no frame.
     """
     try:
+        if type(error) is TypeError:
+            miscalls.add_words(error)
         mode = config.current().traceback_filtering
-        if mode == "off" or _is_ours(error):
+        if mode == "off" or is_ours(error):
             return
         if mode == "tracebackhide":
             _hide(error.__traceback__)
@@ -65,7 +68,7 @@ def shorten(error: Exception) -> None:
         return
 
 
-def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+def entries_of(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
@@ -77,10 +80,10 @@ def _is_frame_of_ours(entry: TracebackType) -> bool:
     return is_trampoline or code.co_filename.startswith(source.PACKAGE_PREFIX)
 
 
-def _is_ours(error: Exception) -> bool:
+def is_ours(error: Exception) -> bool:
     """Whether it is an error of our own making: no one has worded it, and we raised it."""
     innermost: CodeType | None = None  # of the user's and ours: NumPy works for who calls it
-    for x in _entries(error.__traceback__):
+    for x in entries_of(error.__traceback__):
         code = x.tb_frame.f_code
         if _is_frame_of_ours(x) or source.is_users(code.co_filename):
             innermost = code
@@ -94,7 +97,7 @@ def _is_ours(error: Exception) -> bool:
 
 def _users(traceback: TracebackType | None) -> TracebackType | None:
     """Return the traceback without our frames."""
-    entries = [*_entries(traceback)]
+    entries = [*entries_of(traceback)]
     kept = [x for x in entries if not _is_frame_of_ours(x)]
     if len(kept) == len(entries):
         return traceback
@@ -112,7 +115,7 @@ class UnfilteredStackTrace(Exception):
 
 def _keep_whole(error: Exception) -> None:
     """Have an error be caused by one with the whole traceback, at each door that it leaves by."""
-    entries, whole = [*_entries(error.__traceback__)], error.__cause__
+    entries, whole = [*entries_of(error.__traceback__)], error.__cause__
     if isinstance(whole, UnfilteredStackTrace):  # what was added since goes in front of it
         here = next((i for i, x in enumerate(entries) if x is whole.rest), len(entries))
         for x in reversed(entries[:here]):
@@ -139,7 +142,7 @@ def _forget_handled(error: BaseException) -> None:
         context = last.__context__
         if context is None:
             return
-        entries = [*_entries(context.__traceback__)]
+        entries = [*entries_of(context.__traceback__)]
         if entries and all(map(_is_frame_of_ours, entries)) and context is not last.__cause__:
             last.__context__ = context.__context__
         else:
@@ -149,6 +152,6 @@ def _forget_handled(error: BaseException) -> None:
 
 def _hide(traceback: TracebackType | None) -> None:
     """Mark our frames as IPython and pytest have it."""
-    for x in _entries(traceback):
+    for x in entries_of(traceback):
         if _is_frame_of_ours(x):
             x.tb_frame.f_locals["__tracebackhide__"] = True

@@ -304,7 +304,14 @@ def hessian(
       Array([[4., 2.],
              [2., 0.]], dtype=float32)
     """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    both = jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+    @shortened
+    @wraps(fun)
+    def hessian_fun(*args, **kwargs):  # errors name it
+        return both(*args, **kwargs)
+
+    return hessian_fun
 
 
 jacobian = jacrev
