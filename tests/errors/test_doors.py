@@ -12,7 +12,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, random
-from evertrace._src import config, doors
+from evertrace._src import config, doors, tracebacks
 from evertrace.experimental import sparse
 from evertrace.scipy import stats
 from evertrace.scipy.spatial.transform import Rotation
@@ -326,8 +326,8 @@ def test_bytes_are_no_numbers(take):
 
 @pytest.mark.parametrize("module", [ml_dtypes, inspect])
 def test_libraries_are_not_to_blame(module):
-    assert doors._is_librarys(module.__file__)
-    assert not doors._is_librarys(__file__)
+    assert tracebacks.is_librarys(module.__file__)
+    assert not tracebacks.is_librarys(__file__)
 
 
 ONE_VALUE = "Fix: pass one value, or a list: `jnp.float32([1, 2])`."

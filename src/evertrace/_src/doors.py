@@ -8,7 +8,6 @@ passes through.
 """
 
 import functools
-import os
 import re
 import sys
 from types import FunctionType, TracebackType
@@ -25,10 +24,6 @@ _PASSED: tuple[type[Exception], ...] = (OSError, ImportError, StopIteration, Sto
 """What says all by itself, and what Python's own protocols take."""
 
 
-_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
-"""Where Python's own modules are."""
-
-
 class _Key(KeyError):
     """A KeyError whose text is its message, not the `repr` of a key."""
 
@@ -39,22 +34,23 @@ _Key.__name__ = _Key.__qualname__ = "KeyError"
 _Key.__module__ = "builtins"
 
 
-def door(function: F) -> F:
+def door(function: F, name: str = "") -> F:
     """Return a public function with a door: it does the same, but words the errors that leave it.
 
     Args:
       function: a plain function, or a class, whose objects are then made behind a door; all else
         is returned as it is.
+      name: what errors call it; by default its own name.
     """
     if isinstance(function, type):
         _open_class(function)
         return function  # type: ignore[return-value]
     if type(function) is not FunctionType or function in _wordy:
         return function
-    if function.__code__.co_filename == __file__:
-        return function
+    if function.__code__.co_filename == __file__ and "makes" in function.__code__.co_freevars:
+        return function  # it has one
     inner: Any = function
-    name = inner.__name__.strip("_")
+    name = name or inner.__name__.strip("_")
     makes = inner.__name__ in _MAKING  # an object
 
     def outer(*args: Any, **kwargs: Any) -> Any:
@@ -77,6 +73,26 @@ def door(function: F) -> F:
         co_firstlineno=inner.__code__.co_firstlineno,
     )
     return functools.update_wrapper(outer, inner)  # type: ignore[return-value]
+
+
+def doors_for_results(function: F) -> F:
+    """Decorate a function that returns functions, one or a tuple: these are behind doors, too."""
+    inner: Any = function
+
+    def behind(made: Any) -> Any:
+        if isinstance(made, tuple):
+            kind: Any = type(made)
+            return getattr(kind, "_make", kind)(map(behind, made))
+        if type(made) is not FunctionType or source.is_users(made.__code__.co_filename):
+            return made
+        own = "(...)" if made.__name__ == "<lambda>" else f".{made.__name__.strip('_')}"
+        return door(made, inner.__name__.strip("_") + own)
+
+    @functools.wraps(inner)
+    def outer(*args: Any, **kwargs: Any) -> Any:
+        return behind(inner(*args, **kwargs))
+
+    return door(outer)  # type: ignore[return-value]
 
 
 _wordy: set[Any] = set()
@@ -108,7 +124,7 @@ def _open_class(cls: type) -> None:
 
 
 _MAKING = ("__init__", "__new__")
-_OPENED = (*_MAKING, "__getitem__")
+_OPENED = (*_MAKING, "__getitem__", "__setitem__", "__len__", "__bool__", "__array__")
 _METHODS: dict[type, Any] = {classmethod: classmethod, staticmethod: staticmethod}
 
 
@@ -142,6 +158,8 @@ def worded(
         if type(error) is TypeError and tracebacks.miscalls.add_words(error):
             return None
         what = str(error).rstrip(".") or type(error).__name__
+        if MISMATCH.search(what):
+            what = what.rpartition("<locals>.")[2]
         behind = f"{getattr(function, '__name__', name)}()"
         if MISMATCH.search(what) and what.startswith(behind):  # users call it by its public name
             what = f"{name}(){what.removeprefix(behind)}"
@@ -232,17 +250,10 @@ def _is_users(traceback: TracebackType | None) -> bool:
         file = traceback.tb_frame.f_code.co_filename
         if file.startswith(source.PACKAGE_PREFIX):
             found = False
-        elif source.is_users(file) and not _is_librarys(file):
+        elif source.is_users(file) and not tracebacks.is_librarys(file):
             found = True
         traceback = traceback.tb_next
     return found
-
-
-def _is_librarys(file: str) -> bool:
-    """Whether a file is of a library that works for its caller, who is to blame."""
-    is_pythons = file.startswith(_LIBRARY) and "-packages" not in file
-    theirs = any(f"{os.sep}{name}{os.sep}" in file for name in ("ml_dtypes", "opt_einsum"))
-    return is_pythons or theirs or file.endswith(".pyx")
 
 
 def _has_outer_door() -> bool:

@@ -7,6 +7,7 @@ an error of our own keeps them all: whoever mends it needs them.
 """
 
 import functools
+import os
 from collections.abc import Callable, Iterator
 from types import CodeType, TracebackType
 from typing import Any, TypeVar
@@ -60,7 +61,7 @@ def shorten(error: Exception) -> None:
             return
         if mode == "remove_frames":
             _keep_whole(error)
-        error.__traceback__ = _users(error.__traceback__)
+        error.__traceback__ = _users(error.__traceback__, is_worded="\n  at " in str(error))
         _forget_handled(error)
         if type(error) is AttributeError:
             absent.add_repair(error)
@@ -95,16 +96,38 @@ def is_ours(error: Exception) -> bool:
     return is_pythons and not isinstance(error, OSError) and "\n  at " not in str(error)
 
 
-def _users(traceback: TracebackType | None) -> TracebackType | None:
-    """Return the traceback without our frames."""
+_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
+"""Where Python's own modules are."""
+
+
+def is_librarys(file: str) -> bool:
+    """Whether a file is of a library that works for its caller, who is to blame."""
+    is_pythons = file.startswith(_LIBRARY) and "-packages" not in file
+    theirs = any(f"{os.sep}{name}{os.sep}" in file for name in ("ml_dtypes", "opt_einsum"))
+    return is_pythons or theirs or file.endswith(".pyx")
+
+
+def _users(traceback: TracebackType | None, is_worded: bool = False) -> TracebackType | None:
+    """Return the traceback without our frames, and, if we have words, those of what we called."""
     entries = [*entries_of(traceback)]
-    kept = [x for x in entries if not _is_frame_of_ours(x)]
+    last = len(entries)
+    while is_worded and last and _is_helpers(entries[last - 1].tb_frame.f_code.co_filename):
+        last -= 1
+    if not (last and _is_frame_of_ours(entries[last - 1])):  # the user has called a library
+        last = len(entries)
+    kept = [x for x in entries[:last] if not _is_frame_of_ours(x)]
     if len(kept) == len(entries):
         return traceback
     made = None
     for x in reversed(kept):
         made = TracebackType(made, x.tb_frame, x.tb_lasti, x.tb_lineno)
     return made
+
+
+def _is_helpers(file: str) -> bool:
+    return is_librarys(file) or not (
+        source.is_users(file) or file.startswith(source.PACKAGE_PREFIX)
+    )
 
 
 class UnfilteredStackTrace(Exception):
