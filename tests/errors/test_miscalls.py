@@ -3,6 +3,7 @@
 import functools
 import traceback
 
+import numpy as np
 import pytest
 
 import evertrace as ev
@@ -252,3 +253,46 @@ def test_defaults_are_shown_without_addresses():
     with pytest.raises(TypeError, match=r"operand=\.\.\.") as caught:
         lax.switch(1)
     assert " at 0x" not in str(caught.value)
+
+
+BY_NAME = "; options go by name."
+NOT_RETURNED = {
+    "jit": (lambda: ev.jit(one, V), "jit: jit() takes from 0 to 1 positional", BY_NAME),
+    "timeit": (lambda: ev.timeit(one, V), "timeit: timeit() takes 1 positional", BY_NAME),
+    "profile": (lambda: ev.profile(one, V), "profile: profile() takes 1 positional", BY_NAME),
+    "checkpoint": (lambda: ev.checkpoint(one, V), "checkpoint: checkpoint() takes 1", BY_NAME),
+    "vectorize": (lambda: jnp.vectorize(one, V), "vectorize: vectorize() takes 1", BY_NAME),
+    "make_jaxpr": (
+        lambda: ev.make_jaxpr(one, V), "make_jaxpr(one): static_argnums must be an int or a tuple "
+        "of ints, got f32[3].", ".",
+    ),
+    "vmap": (
+        lambda: ev.vmap(one, V), "vmap(one): in_axes must be ints, None, or trees of them, got "
+        "f32[3].", ".",
+    ),
+    "pmap": (lambda: ev.pmap(one, V), "pmap(one): axis_name must be a name, got f32[3].", "."),
+    **{
+        name: (
+            functools.partial(getattr(ev, name), one, 1.0),
+            f"{name}(one): argnums must be an int or a tuple of ints, got 1.0.", ".",
+        )
+        for name in ("grad", "jacfwd", "jacrev", "hessian")
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_RETURNED)
+def test_an_argument_that_is_given_as_an_option_is_refused_at_once(name):
+    call, what, more = NOT_RETURNED[name]
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value).startswith(what)
+    function = "one" if more == "." else "f"
+    assert f"\n  Fix: call what it returns: `{name}({function})(x)`{more}\n" in str(caught.value)
+
+
+def test_positions_may_be_any_integers():
+    for number in (0, -1, np.int64(0), jnp.int32(0), [0], (0,)):
+        assert len(tree.leaves(ev.grad(one, number)(V))) == 1
+    assert ev.vmap(one, np.int64(0))(V).shape == (3,)
+    assert ev.vmap(one, [0])(V).shape == (3,)

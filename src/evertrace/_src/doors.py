@@ -8,6 +8,7 @@ passes through.
 """
 
 import functools
+import inspect
 import re
 import sys
 from types import FunctionType, TracebackType
@@ -166,7 +167,7 @@ def worded(
         made = errors.user_error(
             class_of(error),
             f"{name}: {what[:500]}. It was called as {name}({all_shown(args, kwargs)}).",
-            fix=_repair(what, name, function),
+            fix=_repair(what, name, function, args),
             anchor="arguments",
         )
     except Exception:  # of values that cannot be shown, or no room on the stack
@@ -177,17 +178,24 @@ def worded(
 MISMATCH = re.compile(
     r"unexpected keyword argument '(?P<word>\w+)'|too many positional arguments"
     r"|(?:required (?:positional|keyword-only)|missing a required) argument"
-    r"|takes (?:from )?\d+ .*positional argument|multiple values for argument"
+    r"|(?P<many>takes (?:from )?\d+ .*positional argument)|multiple values for argument"
 )
 """What Python says where arguments do not fit a signature."""
 
 
-def _repair(what: str, name: str, function: Any) -> str:
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _repair(what: str, name: str, function: Any, args: Any) -> str:
     """Return what to do about a call that failed."""
     found = MISMATCH.search(what)
     if function is None or found is None:
         return f"look which of them `help({name})` takes otherwise."
-    known = [*signatures.signature_of(function).parameters]
+    parameters = signatures.signature_of(function).parameters
+    takes_one = sum(p.kind in _BY_POSITION for p in parameters.values()) == 1
+    if takes_one and found["many"] and callable(args[0]):
+        return f"call what it returns: `{name}(f)(x)`; options go by name."
+    known = [*parameters]
     return errors.suggestion(found["word"] or "", known, f"call it as `{name}{call_of(function)}`.")
 
 
@@ -197,7 +205,7 @@ def misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> TypeError
     return errors.user_error(
         TypeError,
         f"{name}: {error}. It was called as {name}({all_shown(args, kwargs)}).",
-        fix=_repair(str(error), name, function),
+        fix=_repair(str(error), name, function, args),
         anchor="arguments",
     )
 
