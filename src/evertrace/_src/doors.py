@@ -51,7 +51,7 @@ def door(function: F, name: str = "") -> F:
     if function.__code__.co_filename == __file__ and "makes" in function.__code__.co_freevars:
         return function  # it has one
     inner: Any = function
-    name = name or inner.__name__.strip("_")
+    name = name or _SHOWN.get(inner.__name__, inner.__name__.strip("_"))
     makes = inner.__name__ in _MAKING  # an object
 
     def outer(*args: Any, **kwargs: Any) -> Any:
@@ -74,6 +74,9 @@ def door(function: F, name: str = "") -> F:
         co_firstlineno=inner.__code__.co_firstlineno,
     )
     return functools.update_wrapper(outer, inner)  # type: ignore[return-value]
+
+
+_SHOWN = {"_general": "getitem"}  # others stand for a function of the user's words
 
 
 def doors_for_results(function: F) -> F:
@@ -167,7 +170,7 @@ def worded(
         made = errors.user_error(
             class_of(error),
             f"{name}: {what[:500]}. It was called as {name}({all_shown(args, kwargs)}).",
-            fix=_repair(what, name, function, args),
+            fix=_repair(what, name, function, args, kwargs),
             anchor="arguments",
         )
     except Exception:  # of values that cannot be shown, or no room on the stack
@@ -186,17 +189,70 @@ MISMATCH = re.compile(
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def _repair(what: str, name: str, function: Any, args: Any) -> str:
+def _repair(what: str, name: str, function: Any, args: Any, kwargs: Any) -> str:
     """Return what to do about a call that failed."""
+    for said, fix in _KNOWN.items():
+        if said in what:
+            return fix
     found = MISMATCH.search(what)
-    if function is None or found is None:
+    if function is None:
         return f"look which of them `help({name})` takes otherwise."
-    parameters = signatures.signature_of(function).parameters
+    signature = signatures.signature_of(function)
+    if found is None:
+        return _other_argument(what, name, function, _by_parameter(signature, args, kwargs))
+    parameters = signature.parameters
     takes_one = sum(p.kind in _BY_POSITION for p in parameters.values()) == 1
     if takes_one and found["many"] and callable(args[0]):
         return f"call what it returns: `{name}(f)(x)`; options go by name."
     known = [*parameters]
     return errors.suggestion(found["word"] or "", known, f"call it as `{name}{call_of(function)}`.")
+
+
+_KNOWN = {
+    "only convert an array of size 1": "take one element, `x[0].item()`, or all, `x.tolist()`.",
+    "slice indices must be integers": "give whole numbers, such as `n // 2` or `int(n)`.",
+    "no attribute '__dlpack__'": "pass an array; numbers and lists go by `jnp.asarray`.",
+    "For this input type lists must": 'the subscripts come first: `jnp.einsum("i,i", x, y)`.',
+}
+"""Repairs by what Python and other libraries say."""
+
+_WANTED = re.compile(
+    r"'(?P<kind>\w+)' object (?:is not (?P<not>callable|iterable|subscriptable)"
+    r"|cannot be interpreted as an (?P<integer>integer)|has no attribute)"
+)
+_WANTS = {"callable": "function", "iterable": "tuple", "subscriptable": "tuple"}
+
+
+def _other_argument(what: str, name: str, function: Any, given: dict[str, Any]) -> str:
+    """Return the repair of an argument of another type, by its name where only one can be it."""
+    own = getattr(function, "__qualname__", "")
+    is_method = own.count(".") == 1 and own.endswith(f".{name}")
+    known = own if is_method else name
+    otherwise = f"look which of them `help({known})` takes otherwise."
+    found = _WANTED.search(what)
+    if found is None:
+        return otherwise
+    suspects = [p for p, x in given.items() if _holds(x, found["kind"])]
+    if len(suspects) != 1 or type(given[suspects[0]]).__name__ != found["kind"]:
+        return otherwise
+    wanted = _WANTS.get(found["not"]) or found["integer"] or "value of another type"
+    article = "an" if wanted[0] in "ai" else "a"
+    return f"pass {article} {wanted} as `{suspects[0]}`: see `help({known})`."
+
+
+def _by_parameter(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
+    try:
+        return signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return {}
+
+
+def _holds(value: Any, kind: str) -> bool:
+    """Whether a value, or what it is a container of, is of a class of that name."""
+    if type(value).__name__ == kind:
+        return True
+    parts = value.values() if type(value) is dict else value
+    return type(value) in (dict, tuple, list) and any(_holds(x, kind) for x in parts)
 
 
 def misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> TypeError:
@@ -205,7 +261,7 @@ def misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> TypeError
     return errors.user_error(
         TypeError,
         f"{name}: {error}. It was called as {name}({all_shown(args, kwargs)}).",
-        fix=_repair(str(error), name, function, args),
+        fix=_repair(str(error), name, function, args, kwargs),
         anchor="arguments",
     )
 
@@ -314,4 +370,7 @@ def _brief(value: Any) -> str:
         return f"{type(value).__name__} {value.dtype}{list(value.shape)}"
     if isinstance(value, type | FunctionType):
         return value.__name__
+    if type(value) is slice:
+        parts = (value.start, value.stop, *[value.step] * (value.step is not None))
+        return ":".join("" if x is None else _brief(x) for x in parts)
     return f"<{type(value).__qualname__}>"
