@@ -51,7 +51,7 @@ def door(function: F, name: str = "") -> F:
     if function.__code__.co_filename == __file__ and "makes" in function.__code__.co_freevars:
         return function  # it has one
     inner: Any = function
-    name = name or _SHOWN.get(inner.__name__, inner.__name__.strip("_"))
+    name = name or str(_SHOWN.get(inner.__name__, inner.__name__.strip("_")))
     makes = inner.__name__ in _MAKING  # an object
 
     def outer(*args: Any, **kwargs: Any) -> Any:
@@ -311,8 +311,9 @@ def _is_users(traceback: TracebackType | None) -> bool:
     """Whether the innermost function that is not of a library is the user's."""
     found = False
     while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        if file.startswith(source.PACKAGE_PREFIX):
+        frame = traceback.tb_frame
+        file = frame.f_code.co_filename
+        if source.is_ours(frame.f_code, frame.f_globals):
             found = False
         elif source.is_users(file) and not tracebacks.is_librarys(file):
             found = True
@@ -322,8 +323,8 @@ def _is_users(traceback: TracebackType | None) -> bool:
 
 def _has_outer_door() -> bool:
     frame, is_inside = sys._getframe(1), False
-    while frame is not None and not source.is_users(frame.f_code.co_filename):
-        if frame.f_code.co_filename != __file__:
+    while frame is not None and not source.is_users_frame(frame):
+        if frame.f_globals.get("__name__") != __name__:
             is_inside = True
         elif is_inside:
             return True

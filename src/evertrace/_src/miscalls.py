@@ -64,7 +64,7 @@ def add_words(error: Exception) -> bool:
     variable, function, callee = _function_of(name, rest, frames)
     if function is None:
         return False
-    if source.is_users(function.__code__.co_filename):
+    if _is_users(function):
         short, place = signatures.function_name(callee), f" ({_place(function.__code__)})"
         where, call, gets = _entry(frames, short)
     else:
@@ -86,7 +86,7 @@ def add_words(error: Exception) -> bool:
 def _around() -> list[FrameType]:
     """Return our frames around this one from the user's call on, the outermost first."""
     frames, frame = [], sys._getframe(2)
-    while frame is not None and not source.is_users(frame.f_code.co_filename):
+    while frame is not None and not source.is_users_frame(frame):
         frames.append(frame)
         frame = frame.f_back
     return frames[::-1]
@@ -115,17 +115,22 @@ def _function_of(
       frames: where the variables are.
     """
     for frame in reversed(frames):
-        is_door = frame.f_code.co_filename == tracebacks.__file__
+        is_door = frame.f_globals.get("__name__") == tracebacks.__name__
         for variable, value in frame.f_locals.items():
             for x in value if type(value) in (tuple, list) else (value,):
                 function = _innermost(x)
                 if function is None or function.__qualname__ != name:
                     continue
-                is_users = source.is_users(function.__code__.co_filename)
+                is_users = _is_users(function)
                 is_called = is_users or (is_door and variable == "function")
                 if is_called and _may_say(complaint, function.__code__):
                     return variable, function, x
     return "", None, None
+
+
+def _is_users(function: FunctionType) -> bool:
+    code = function.__code__
+    return source.is_users(code.co_filename) and not source.is_ours(code, function.__globals__)
 
 
 def _may_say(complaint: str, code: CodeType) -> bool:
@@ -166,7 +171,7 @@ def _entry(frames: list[FrameType], function: str) -> tuple[str, str, str | None
     first = frames[0]
     args, kwargs = first.f_locals.get("args", ()), first.f_locals.get("kwargs", {})
     given = doors.all_shown(args, kwargs)
-    if first.f_code.co_filename == doors.__file__:
+    if first.f_globals.get("__name__") == doors.__name__:
         name = first.f_locals["name"]
         module = first.f_locals["inner"].__module__.rpartition(".")[2]
         gets = _BODIES.get(f"{module}.{name}") or _BODIES.get(name)

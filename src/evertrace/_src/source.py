@@ -71,14 +71,34 @@ def is_users(filename: str) -> bool:
     return not _skipped[filename]
 
 
+_PICKLED = "<dynamic-code>"
+"""The file that cloudpickle says of all code."""
+
+
+def is_ours(code: CodeType, namespace: dict[str, Any]) -> bool:
+    """Whether code is ours: pickled by value it has lost its file, but not the module's name."""
+    if code.co_filename == _PICKLED:
+        return str(namespace.get("__name__")).startswith("evertrace.")
+    return code.co_filename.startswith(PACKAGE_PREFIX)
+
+
+def is_users_frame(frame: FrameType) -> bool:
+    """Whether a frame is shown to users, as `is_users` says of its file."""
+    code = frame.f_code
+    return not (_skipped[code.co_filename] or is_ours(code, frame.f_globals))
+
+
 def user_source() -> Source | None:
     """Return the innermost frame of the user's code, or None when there is none."""
     frame = sys._getframe(1)
-    while _skipped[frame.f_code.co_filename]:
-        frame = frame.f_back
-        if frame is None:
-            return None
-    return source_of(frame)
+    while True:
+        while _skipped[frame.f_code.co_filename]:
+            frame = frame.f_back
+            if frame is None:
+                return None
+        if frame.f_code.co_filename != _PICKLED or not is_ours(frame.f_code, frame.f_globals):
+            return source_of(frame)
+        frame = frame.f_back  # there is one: nobody starts a program by ours
 
 
 def source_of(frame: FrameType) -> Source:

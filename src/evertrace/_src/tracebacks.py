@@ -9,7 +9,7 @@ an error of our own keeps them all: whoever mends it needs them.
 import functools
 import os
 from collections.abc import Callable, Iterator
-from types import CodeType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from evertrace._src import source
@@ -76,21 +76,20 @@ def entries_of(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _is_frame_of_ours(entry: TracebackType) -> bool:
-    code = entry.tb_frame.f_code
-    is_trampoline = "evertrace_hook" in code.co_varnames  # see `jit/lifting/code`
-    return is_trampoline or code.co_filename.startswith(source.PACKAGE_PREFIX)
+    frame = entry.tb_frame
+    is_trampoline = "evertrace_hook" in frame.f_code.co_varnames  # see `jit/lifting/code`
+    return is_trampoline or source.is_ours(frame.f_code, frame.f_globals)
 
 
 def is_ours(error: Exception) -> bool:
     """Whether it is an error of our own making: no one has worded it, and we raised it."""
-    innermost: CodeType | None = None  # of the user's and ours: NumPy works for who calls it
+    innermost: FrameType | None = None  # of the user's and ours: NumPy works for who calls it
     for x in entries_of(error.__traceback__):
-        code = x.tb_frame.f_code
-        if _is_frame_of_ours(x) or source.is_users(code.co_filename):
-            innermost = code
-    if innermost is None or innermost in _in_place_of_python:
+        if _is_frame_of_ours(x) or source.is_users_frame(x.tb_frame):
+            innermost = x.tb_frame
+    if innermost is None or innermost.f_code in _in_place_of_python:
         return False
-    if source.is_users(innermost.co_filename):
+    if source.is_users_frame(innermost):
         return False
     is_pythons = type(error).__module__ == "builtins"
     return is_pythons and not isinstance(error, OSError) and "\n  at " not in str(error)
