@@ -91,14 +91,11 @@ def is_users_frame(frame: FrameType) -> bool:
 def user_source() -> Source | None:
     """Return the innermost frame of the user's code, or None when there is none."""
     frame = sys._getframe(1)
-    while True:
-        while _skipped[frame.f_code.co_filename]:
-            frame = frame.f_back
-            if frame is None:
-                return None
-        if frame.f_code.co_filename != _PICKLED or not is_ours(frame.f_code, frame.f_globals):
-            return source_of(frame)
-        frame = frame.f_back  # there is one: nobody starts a program by ours
+    while _skipped[frame.f_code.co_filename]:
+        frame = frame.f_back
+        if frame is None:
+            return None
+    return source_of(frame)
 
 
 def source_of(frame: FrameType) -> Source:
@@ -110,6 +107,10 @@ def source_of(frame: FrameType) -> Source:
     code = frame.f_code
     found = _copies.get(id(code))
     if found is None:
+        if code.co_filename == _PICKLED:  # it may be ours: go on to the user's
+            while frame.f_back is not None and not is_users_frame(frame):
+                frame = frame.f_back
+            code = frame.f_code
         ref = weakref.ref(code, functools.partial(_copies.pop, id(code)))  # in C, see `stores`
         found = _copies[id(code)] = ref, code.replace(co_consts=())
     return found[1], frame.f_lasti
