@@ -285,6 +285,18 @@ def test_a_function_behind_a_door_is_the_same_to_others():
     assert lax.scan.__code__.co_name == "scan"
 
 
+def test_the_lines_of_a_door_are_those_that_debuggers_show():
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        jnp.sum(X, axis=7)
+    doorway = [
+        frame.line
+        for frame in traceback.extract_tb(caught.value.__traceback__)
+        if frame.filename == doors.__file__
+    ]
+    assert doorway[0].startswith("return inner(*args")
+    assert ev.tree.reduce.__code__ != lax.reduce.__code__
+
+
 @pytest.mark.parametrize("value", ["x", None])
 def test_primitives_take_arrays(value):
     with pytest.raises(TypeError) as caught:

@@ -67,11 +67,13 @@ def door(function: F, name: str = "") -> F:
             tracebacks.shorten(error)
             raise
 
-    # Code is what programs hang on, and what tracebacks name: each function has its own.
+    # Code is what programs hang on, and what tracebacks name: each function has its own, unequal
+    # to that of others of its name, and in the lines of this file, which debuggers show.
+    of = f"{inner.__module__}:{inner.__code__.co_firstlineno}"
     outer.__code__ = outer.__code__.replace(
         co_name=inner.__name__,
         co_qualname=inner.__qualname__,
-        co_firstlineno=inner.__code__.co_firstlineno,
+        co_consts=(*outer.__code__.co_consts, of),
     )
     return functools.update_wrapper(outer, inner)  # type: ignore[return-value]
 
