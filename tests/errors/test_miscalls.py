@@ -162,6 +162,14 @@ RULES = {
 }  # fmt: skip
 
 
+def test_the_rule_of_a_vectorisation():
+    function = ev.custom_batching.custom_vmap(one)
+    function.def_vmap(two)
+    text = raised(lambda: ev.vmap(function)(jnp.ones((2, 3))))
+    assert text.startswith("custom_vmap: two() takes 2 positional arguments but 3 were given; ")
+    assert "calls it with (axis_size, in_batched) and the arguments of the function.\n" in text
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_rules_of_derivatives(name):
     call, gets = RULES[name]
@@ -197,6 +205,11 @@ def test_rules_of_derivatives(name):
         (
             lambda: ev.vmap(functools.partial(one))(V, V),
             "vmap(one): one() takes 1 positional argument", PASSED,
+        ),
+        (
+            lambda: ev.jit(one, strict=True)(V, V),
+            f"jit(one): one() takes 1 positional argument but 2 were given. It was called as "
+            f"jit(one){TWICE}.", PASSED,
         ),
         (lambda: ev.grad(ev.jit(one))(V, V), f"grad(one): one() takes 1 positional argument but 2 "
          f"were given. It was called as grad(one){TWICE}.", PASSED),

@@ -15,11 +15,13 @@ from typing import Any
 from evertrace._src import doors, errors, signatures, source, tracebacks
 
 _RULES = {
+    "index_map": ("pallas_call", "an index for each axis of the grid"),
     "user_bwd": ("custom_vjp", "(residuals, cotangent), after what nondiff_argnums names"),
     "user_fwd": ("custom_vjp", "the arguments of the function"),
+    "vmap_rule": ("custom_vmap", "(axis_size, in_batched) and the arguments of the function"),
     "user_jvp": ("custom_jvp", "(primals, tangents), after what nondiff_argnums names"),
 }
-"""What rules are called with, by the variable of ours that holds one, and whose they are."""
+"""What functions for a purpose are called with, and by what, by the variable that holds one."""
 
 _BODIES = {
     "apply_along_axis": "a vector, and what follows the array",
@@ -35,6 +37,7 @@ _BODIES = {
     "map": "(x), one item",
     "minimize": "(x), and what `args` holds",
     "odeint": "(y, t), and what follows the times",
+    "pallas_call": "a Ref for each input, output and scratch space",
     "piecewise": "the array, and what follows the functions",
     "reduce": "(a, b), what is reduced so far and what is next",
     "reduce_window": "(a, b), what is reduced so far and what is next",
@@ -48,7 +51,7 @@ _BODIES = {
 }
 """What a public function calls a function with that it is given; others pass arguments on."""
 
-_DECORATORS = ("door", "shortened", "stateful")
+_INSIDE = ("capture", "door", "shortened", "stateful")  # what others are made by
 
 
 def add_words(error: Exception) -> bool:
@@ -176,12 +179,11 @@ def _entry(frames: list[FrameType], function: str) -> tuple[str, str, str | None
         module = first.f_locals["inner"].__module__.rpartition(".")[2]
         gets = _BODIES.get(f"{module}.{name}") or _BODIES.get(name)
         return name, f"{name}({given})", gets
-    for frame in frames:
-        name = frame.f_code.co_qualname
-        if "<locals>" in name and _maker(name) not in _DECORATORS:
-            function = f"{_maker(name)}({function})"
-            break
-    return function, f"{function}({given})", None
+    names = [frame.f_code.co_qualname for frame in frames]
+    makers = [_maker(name) for name in names if "<locals>" in name]
+    maker = next((x for x in makers if x not in _INSIDE), "jit" if "capture" in makers else "")
+    where = f"{maker}({function})" if maker else function
+    return where, f"{where}({given})", _BODIES.get(maker)
 
 
 def _maker(name: str) -> str:
