@@ -12,7 +12,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, random
-from evertrace._src import config, doors
+from evertrace._src import config, doors, tracebacks
 from evertrace.experimental import sparse
 from evertrace.scipy import stats
 from evertrace.scipy.spatial.transform import Rotation
@@ -136,11 +136,69 @@ def test_an_error_of_python_or_numpy_gets_words(name):
     what, place, fix, see = str(caught.value).splitlines()
     assert what == text
     assert "test_doors.py" in place
-    repairs = ("look which of them `help(", "did you mean `", "call it as `")
+    repairs = (
+        "look which of them `help(",
+        "did you mean `",
+        "call it as `",
+        "pass a",
+        "give whole",
+    )
     assert fix.removeprefix("  Fix: ").startswith(repairs)
     assert see.endswith(" arguments`")
     assert caught.value.__cause__ is None
     assert len(traceback.extract_tb(caught.value.__traceback__)) > 2  # where it came from
+
+
+REPAIRS = {
+    "a device by number": (
+        lambda: ev.device_put(X, 1), "pass a device, such as `ev.devices()[0]`, or a sharding.",
+    ),
+    "a tree instead of a function": (
+        lambda: ev.tree.map([X], ev.jit), "pass a function as `f`: see `help(tree_map)`.",
+    ),
+    "a number instead of a function": (
+        lambda: ev.tree.leaves(X, 3), "pass a function as `is_leaf`: see `help(leaves)`.",
+    ),
+    "leaves instead of a structure": (
+        lambda: ev.tree.unflatten([X], ev.tree.structure([X])),
+        "call it as `tree.unflatten(treedef, leaves)`, the structure first.",
+    ),
+    "a number instead of a sequence": (
+        lambda: lax.ppermute(X, "i", 1), "pass a tuple as `perm`: see `help(ppermute)`.",
+    ),
+    "an element of many": (
+        lambda: X.item(), "take one element, `x[0].item()`, or all, `x.tolist()`.",
+    ),
+    "a number for dlpack": (
+        lambda: jnp.from_dlpack(3), "pass an array; numbers and lists go by `jnp.asarray`.",
+    ),
+    "subscripts": (
+        lambda: jnp.einsum(X, X), 'the subscripts come first: `jnp.einsum("i,i", x, y)`.',
+    ),
+    "a broken slice": (
+        lambda: X[0:1.5], "give whole numbers, such as `n // 2` or `int(n)`.",
+    ),
+    "one of several that may be it": (
+        lambda: lax.ppermute(X, 2, [1, 2]), "look which of them `help(ppermute)` takes otherwise.",
+    ),
+    "a method": (
+        lambda: Rotation.from_quat(jnp.ones(4)).as_euler(3),
+        "pass a value of another type as `seq`: see `help(Rotation.as_euler)`.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPAIRS)
+def test_the_repair_names_the_argument_or_what_to_write(name):
+    call, fix = REPAIRS[name]
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        call()
+    assert f"\n  Fix: {fix}\n" in str(caught.value)
+
+
+def test_an_index_is_called_so():
+    with pytest.raises(TypeError, match=r"called as getitem\(f32\[2,3\], 0:1.5\)"):
+        X[0:1.5]
 
 
 class Own(Exception):
@@ -225,6 +283,18 @@ def test_a_function_behind_a_door_is_the_same_to_others():
     codes = {f.__code__ for f in (lax.ppermute, lax.psum, lax.cond, lax.scan, lax.switch)}
     assert len(codes) == 5
     assert lax.scan.__code__.co_name == "scan"
+
+
+def test_the_lines_of_a_door_are_those_that_debuggers_show():
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        jnp.sum(X, axis=7)
+    doorway = [
+        frame.line
+        for frame in traceback.extract_tb(caught.value.__traceback__)
+        if frame.filename == doors.__file__
+    ]
+    assert doorway[0].startswith("return inner(*args")
+    assert ev.tree.reduce.__code__ != lax.reduce.__code__
 
 
 @pytest.mark.parametrize("value", ["x", None])
@@ -326,8 +396,8 @@ def test_bytes_are_no_numbers(take):
 
 @pytest.mark.parametrize("module", [ml_dtypes, inspect])
 def test_libraries_are_not_to_blame(module):
-    assert doors._is_librarys(module.__file__)
-    assert not doors._is_librarys(__file__)
+    assert tracebacks.is_librarys(module.__file__)
+    assert not tracebacks.is_librarys(__file__)
 
 
 ONE_VALUE = "Fix: pass one value, or a list: `jnp.float32([1, 2])`."

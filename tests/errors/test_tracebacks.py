@@ -333,6 +333,24 @@ def test_debugging_stops_in_the_users_line():
     assert entry.tb_frame.f_code.co_name == "wrong_axis"
 
 
+@pytest.mark.parametrize("transform", [ev.jit, ev.grad, ev.vmap, ev.checkpoint, ev.make_jaxpr])
+def test_functions_that_were_pickled_by_value(transform):
+    cloudpickle = pytest.importorskip("cloudpickle")
+
+    def wrong(x):
+        return jnp.sum(x, axis=7)
+
+    function = cloudpickle.loads(cloudpickle.dumps(transform(wrong)))
+    error = raised(function, x)
+    frames = traceback.extract_tb(error.__traceback__)
+    assert [frame.name for frame in frames] == ["raised", "wrong"]
+    if transform is not ev.jit:  # which calls it as Python does
+        error = raised(function, x, x)
+        assert "wrong() takes 1 positional argument but 2 were given. It was" in str(error)
+        assert "\n  at tests/errors/test_tracebacks.py:" in str(error)
+        assert files(error) == [__file__]
+
+
 def test_callbacks_of_prints():
     f = ev.jit(lambda x: debug.callback(users_own, x))
     assert of_evertrace(raised(lambda: (f(x), ev.effects_barrier()))) == []

@@ -188,15 +188,16 @@ CASES = {
     ),
     "an index map of fewer indices": (
         call(grid=2, in_specs=[pl.BlockSpec((5,), takes_nothing)]), TypeError,
-        "copy: takes_nothing() takes 0 positional arguments but 1 was given. It was called as "
-        "copy(f32[10]).",
-        "call it as",
+        "pallas_call: takes_nothing() takes 0 positional arguments but 1 was given; pallas_call "
+        "calls it with an index for each axis of the grid.",
+        "have `takes_nothing()` (",
     ),
     "a kernel of fewer refs": (
         call(takes_nothing), TypeError,
-        "takes_nothing: takes_nothing() takes 0 positional arguments but 2 were given. It was "
-        "called as takes_nothing(f32[10]).",
-        "call it as",
+        "pallas_call(takes_nothing): takes_nothing() takes 0 positional arguments but 2 were "
+        "given; pallas_call(takes_nothing) calls it with a Ref for each input, output and scratch "
+        "space.",
+        "have `takes_nothing()` (",
     ),
     "a grid of many axes": (
         call(grid=(1,) * 500), ValueError,

@@ -8,7 +8,7 @@ passes through.
 """
 
 import functools
-import os
+import inspect
 import re
 import sys
 from types import FunctionType, TracebackType
@@ -25,10 +25,6 @@ _PASSED: tuple[type[Exception], ...] = (OSError, ImportError, StopIteration, Sto
 """What says all by itself, and what Python's own protocols take."""
 
 
-_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
-"""Where Python's own modules are."""
-
-
 class _Key(KeyError):
     """A KeyError whose text is its message, not the `repr` of a key."""
 
@@ -39,22 +35,23 @@ _Key.__name__ = _Key.__qualname__ = "KeyError"
 _Key.__module__ = "builtins"
 
 
-def door(function: F) -> F:
+def door(function: F, name: str = "") -> F:
     """Return a public function with a door: it does the same, but words the errors that leave it.
 
     Args:
       function: a plain function, or a class, whose objects are then made behind a door; all else
         is returned as it is.
+      name: what errors call it; by default its own name.
     """
     if isinstance(function, type):
         _open_class(function)
         return function  # type: ignore[return-value]
     if type(function) is not FunctionType or function in _wordy:
         return function
-    if function.__code__.co_filename == __file__:
-        return function
+    if function.__code__.co_filename == __file__ and "makes" in function.__code__.co_freevars:
+        return function  # it has one
     inner: Any = function
-    name = inner.__name__.strip("_")
+    name = name or str(_SHOWN.get(inner.__name__, inner.__name__.strip("_")))
     makes = inner.__name__ in _MAKING  # an object
 
     def outer(*args: Any, **kwargs: Any) -> Any:
@@ -70,13 +67,38 @@ def door(function: F) -> F:
             tracebacks.shorten(error)
             raise
 
-    # Code is what programs hang on, and what tracebacks name: each function has its own.
+    # Code is what programs hang on, and what tracebacks name: each function has its own, unequal
+    # to that of others of its name, and in the lines of this file, which debuggers show.
+    of = f"{inner.__module__}:{inner.__code__.co_firstlineno}"
     outer.__code__ = outer.__code__.replace(
         co_name=inner.__name__,
         co_qualname=inner.__qualname__,
-        co_firstlineno=inner.__code__.co_firstlineno,
+        co_consts=(*outer.__code__.co_consts, of),
     )
     return functools.update_wrapper(outer, inner)  # type: ignore[return-value]
+
+
+_SHOWN = {"_general": "getitem"}  # others stand for a function of the user's words
+
+
+def doors_for_results(function: F) -> F:
+    """Decorate a function that returns functions, one or a tuple: these are behind doors, too."""
+    inner: Any = function
+
+    def behind(made: Any) -> Any:
+        if isinstance(made, tuple):
+            kind: Any = type(made)
+            return getattr(kind, "_make", kind)(map(behind, made))
+        if type(made) is not FunctionType or source.is_users(made.__code__.co_filename):
+            return made
+        own = "(...)" if made.__name__ == "<lambda>" else f".{made.__name__.strip('_')}"
+        return door(made, inner.__name__.strip("_") + own)
+
+    @functools.wraps(inner)
+    def outer(*args: Any, **kwargs: Any) -> Any:
+        return behind(inner(*args, **kwargs))
+
+    return door(outer)  # type: ignore[return-value]
 
 
 _wordy: set[Any] = set()
@@ -108,7 +130,7 @@ def _open_class(cls: type) -> None:
 
 
 _MAKING = ("__init__", "__new__")
-_OPENED = (*_MAKING, "__getitem__")
+_OPENED = (*_MAKING, "__getitem__", "__setitem__", "__len__", "__bool__", "__array__")
 _METHODS: dict[type, Any] = {classmethod: classmethod, staticmethod: staticmethod}
 
 
@@ -139,15 +161,18 @@ def worded(
     try:
         if not is_accident(error) or _has_outer_door():
             return None
+        if type(error) is TypeError and tracebacks.miscalls.add_words(error):
+            return None
         what = str(error).rstrip(".") or type(error).__name__
+        if MISMATCH.search(what):
+            what = what.rpartition("<locals>.")[2]
         behind = f"{getattr(function, '__name__', name)}()"
-        if _MISMATCH.search(what) and what.startswith(behind):  # users call it by its public name
+        if MISMATCH.search(what) and what.startswith(behind):  # users call it by its public name
             what = f"{name}(){what.removeprefix(behind)}"
-        given = ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
         made = errors.user_error(
             class_of(error),
-            f"{name}: {what[:500]}. It was called as {name}({given[:500]}).",
-            fix=_repair(what, name, function),
+            f"{name}: {what[:500]}. It was called as {name}({all_shown(args, kwargs)}).",
+            fix=_repair(what, name, function, args, kwargs),
             anchor="arguments",
         )
     except Exception:  # of values that cannot be shown, or no room on the stack
@@ -155,25 +180,118 @@ def worded(
     return made
 
 
-_MISMATCH = re.compile(
-    r"unexpected keyword argument '(?P<word>\w+)'|required (?:positional|keyword-only) argument"
-    r"|takes (?:from )?\d+ .*positional argument|multiple values for argument"
+MISMATCH = re.compile(
+    r"unexpected keyword argument '(?P<word>\w+)'|too many positional arguments"
+    r"|(?:required (?:positional|keyword-only)|missing a required) argument"
+    r"|(?P<many>takes (?:from )?\d+ .*positional argument)|multiple values for argument"
 )
 """What Python says where arguments do not fit a signature."""
 
 
-def _repair(what: str, name: str, function: Any) -> str:
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _repair(what: str, name: str, function: Any, args: Any, kwargs: Any) -> str:
     """Return what to do about a call that failed."""
-    found = _MISMATCH.search(what)
-    if function is None or found is None:
+    for said, fix in _KNOWN.items():
+        if said in what:
+            return fix
+    found = MISMATCH.search(what)
+    if function is None:
         return f"look which of them `help({name})` takes otherwise."
     signature = signatures.signature_of(function)
+    if found is None:
+        return _other_argument(what, name, function, _by_parameter(signature, args, kwargs))
+    parameters = signature.parameters
+    takes_one = sum(p.kind in _BY_POSITION for p in parameters.values()) == 1
+    if takes_one and found["many"] and callable(args[0]):
+        return f"call what it returns: `{name}(f)(x)`; options go by name."
+    known = [*parameters]
+    return errors.suggestion(found["word"] or "", known, f"call it as `{name}{call_of(function)}`.")
+
+
+_KNOWN = {
+    "only convert an array of size 1": "take one element, `x[0].item()`, or all, `x.tolist()`.",
+    "slice indices must be integers": "give whole numbers, such as `n // 2` or `int(n)`.",
+    "no attribute '__dlpack__'": "pass an array; numbers and lists go by `jnp.asarray`.",
+    "For this input type lists must": 'the subscripts come first: `jnp.einsum("i,i", x, y)`.',
+}
+"""Repairs by what Python and other libraries say."""
+
+_WANTED = re.compile(
+    r"'(?P<kind>\w+)' object (?:is not (?P<not>callable|iterable|subscriptable)"
+    r"|cannot be interpreted as an (?P<integer>integer)|has no attribute)"
+)
+_WANTS = {"callable": "function", "iterable": "tuple", "subscriptable": "tuple"}
+
+
+def _other_argument(what: str, name: str, function: Any, given: dict[str, Any]) -> str:
+    """Return the repair of an argument of another type, by its name where only one can be it."""
+    own = getattr(function, "__qualname__", "")
+    is_method = own.count(".") == 1 and own.endswith(f".{name}")
+    known = own if is_method else name
+    otherwise = f"look which of them `help({known})` takes otherwise."
+    found = _WANTED.search(what)
+    if found is None:
+        return otherwise
+    suspects = [p for p, x in given.items() if _holds(x, found["kind"])]
+    if len(suspects) != 1 or type(given[suspects[0]]).__name__ != found["kind"]:
+        return otherwise
+    wanted = _WANTS.get(found["not"]) or found["integer"] or "value of another type"
+    article = "an" if wanted[0] in "ai" else "a"
+    return f"pass {article} {wanted} as `{suspects[0]}`: see `help({known})`."
+
+
+def _by_parameter(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
+    try:
+        return signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return {}
+
+
+def _holds(value: Any, kind: str) -> bool:
+    """Whether a value, or what it is a container of, is of a class of that name."""
+    if type(value).__name__ == kind:
+        return True
+    parts = value.values() if type(value) is dict else value
+    return type(value) in (dict, tuple, list) and any(_holds(x, kind) for x in parts)
+
+
+def misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> TypeError:
+    """Build the error of arguments that do not fit the signature of the user's function."""
+    name = signatures.function_name(function)
+    return errors.user_error(
+        TypeError,
+        f"{name}: {error}. It was called as {name}({all_shown(args, kwargs)}).",
+        fix=_repair(str(error), name, function, args, kwargs),
+        anchor="arguments",
+    )
+
+
+def all_shown(args: Any, kwargs: Any) -> str:
+    """Return a few words on the arguments of a call."""
+    return ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])[:500]
+
+
+def call_of(function: Any) -> str:
+    """Return the parameters of a function as one writes them, ``(x, axis=0)``."""
+    signature = signatures.signature_of(function)
     parameters = [
-        p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name != "self"
+        p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else _Default(p))
+        for p in signature.parameters.values()
+        if p.name != "self"
     ]
-    call = signature.replace(parameters=parameters, return_annotation=signature.empty)
-    known = [p.name for p in parameters]
-    return errors.suggestion(found["word"] or "", known, f"call it as `{name}{call}`.")
+    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+
+
+class _Default:
+    """A default that is shown in a few letters: an address says nothing."""
+
+    def __init__(self, parameter: Any):
+        self.text = repr(parameter.default)
+
+    def __repr__(self) -> str:
+        return "..." if " at 0x" in self.text or len(self.text) > 40 else self.text
 
 
 def is_accident(error: Exception) -> bool:
@@ -195,26 +313,20 @@ def _is_users(traceback: TracebackType | None) -> bool:
     """Whether the innermost function that is not of a library is the user's."""
     found = False
     while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        if file.startswith(source.PACKAGE_PREFIX):
+        frame = traceback.tb_frame
+        file = frame.f_code.co_filename
+        if source.is_ours(frame.f_code, frame.f_globals):
             found = False
-        elif source.is_users(file) and not _is_librarys(file):
+        elif source.is_users(file) and not tracebacks.is_librarys(file):
             found = True
         traceback = traceback.tb_next
     return found
 
 
-def _is_librarys(file: str) -> bool:
-    """Whether a file is of a library that works for its caller, who is to blame."""
-    is_pythons = file.startswith(_LIBRARY) and "-packages" not in file
-    theirs = any(f"{os.sep}{name}{os.sep}" in file for name in ("ml_dtypes", "opt_einsum"))
-    return is_pythons or theirs or file.endswith(".pyx")
-
-
 def _has_outer_door() -> bool:
     frame, is_inside = sys._getframe(1), False
-    while frame is not None and not source.is_users(frame.f_code.co_filename):
-        if frame.f_code.co_filename != __file__:
+    while frame is not None and not source.is_users_frame(frame):
+        if frame.f_globals.get("__name__") != __name__:
             is_inside = True
         elif is_inside:
             return True
@@ -261,4 +373,7 @@ def _brief(value: Any) -> str:
         return f"{type(value).__name__} {value.dtype}{list(value.shape)}"
     if isinstance(value, type | FunctionType):
         return value.__name__
+    if type(value) is slice:
+        parts = (value.start, value.stop, *[value.step] * (value.step is not None))
+        return ":".join("" if x is None else _brief(x) for x in parts)
     return f"<{type(value).__qualname__}>"

@@ -160,6 +160,10 @@ class _LastFinder:
             raise load("evertrace._src.absent").import_error(package, name)
 
 
+# Python takes the frames of its own machinery out of the tracebacks of imports; this is one.
+_LastFinder.find_spec.__code__ = _LastFinder.find_spec.__code__.replace(
+    co_filename="<frozen importlib._bootstrap>"
+)
 sys.meta_path.append(_LastFinder)  # type: ignore[arg-type]
 
 

@@ -71,6 +71,23 @@ def is_users(filename: str) -> bool:
     return not _skipped[filename]
 
 
+_PICKLED = "<dynamic-code>"
+"""The file that cloudpickle says of all code."""
+
+
+def is_ours(code: CodeType, namespace: dict[str, Any]) -> bool:
+    """Whether code is ours: pickled by value it has lost its file, but not the module's name."""
+    if code.co_filename == _PICKLED:
+        return str(namespace.get("__name__")).startswith("evertrace.")
+    return code.co_filename.startswith(PACKAGE_PREFIX)
+
+
+def is_users_frame(frame: FrameType) -> bool:
+    """Whether a frame is shown to users, as `is_users` says of its file."""
+    code = frame.f_code
+    return not (_skipped[code.co_filename] or is_ours(code, frame.f_globals))
+
+
 def user_source() -> Source | None:
     """Return the innermost frame of the user's code, or None when there is none."""
     frame = sys._getframe(1)
@@ -90,6 +107,10 @@ def source_of(frame: FrameType) -> Source:
     code = frame.f_code
     found = _copies.get(id(code))
     if found is None:
+        if code.co_filename == _PICKLED:  # it may be ours: go on to the user's
+            while frame.f_back is not None and not is_users_frame(frame):
+                frame = frame.f_back
+            code = frame.f_code
         ref = weakref.ref(code, functools.partial(_copies.pop, id(code)))  # in C, see `stores`
         found = _copies[id(code)] = ref, code.replace(co_consts=())
     return found[1], frame.f_lasti

@@ -7,8 +7,9 @@ an error of our own keeps them all: whoever mends it needs them.
 """
 
 import functools
+import os
 from collections.abc import Callable, Iterator
-from types import CodeType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from evertrace._src import source
@@ -18,6 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 absent: Any = LazyModule("evertrace._src.absent")
 config: Any = LazyModule("evertrace._src.config")  # whose functions are behind doors, too
+miscalls: Any = LazyModule("evertrace._src.miscalls")
 
 
 def shortened(function: F) -> F:
@@ -49,15 +51,17 @@ def shorten(error: Exception) -> None:
     Where it was caught, to be raised again by a bare ``raise``, which adds no frame.
     """
     try:
+        if type(error) is TypeError:
+            miscalls.add_words(error)
         mode = config.current().traceback_filtering
-        if mode == "off" or _is_ours(error):
+        if mode == "off" or is_ours(error):
             return
         if mode == "tracebackhide":
             _hide(error.__traceback__)
             return
         if mode == "remove_frames":
             _keep_whole(error)
-        error.__traceback__ = _users(error.__traceback__)
+        error.__traceback__ = _users(error.__traceback__, is_worded="\n  at " in str(error))
         _forget_handled(error)
         if type(error) is AttributeError:
             absent.add_repair(error)
@@ -65,43 +69,64 @@ def shorten(error: Exception) -> None:
         return
 
 
-def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+def entries_of(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
 
 
 def _is_frame_of_ours(entry: TracebackType) -> bool:
-    code = entry.tb_frame.f_code
-    is_trampoline = "evertrace_hook" in code.co_varnames  # see `jit/lifting/code`
-    return is_trampoline or code.co_filename.startswith(source.PACKAGE_PREFIX)
+    frame = entry.tb_frame
+    is_trampoline = "evertrace_hook" in frame.f_code.co_varnames  # see `jit/lifting/code`
+    return is_trampoline or source.is_ours(frame.f_code, frame.f_globals)
 
 
-def _is_ours(error: Exception) -> bool:
+def is_ours(error: Exception) -> bool:
     """Whether it is an error of our own making: no one has worded it, and we raised it."""
-    innermost: CodeType | None = None  # of the user's and ours: NumPy works for who calls it
-    for x in _entries(error.__traceback__):
-        code = x.tb_frame.f_code
-        if _is_frame_of_ours(x) or source.is_users(code.co_filename):
-            innermost = code
-    if innermost is None or innermost in _in_place_of_python:
+    innermost: FrameType | None = None  # of the user's and ours: NumPy works for who calls it
+    for x in entries_of(error.__traceback__):
+        if _is_frame_of_ours(x) or source.is_users_frame(x.tb_frame):
+            innermost = x.tb_frame
+    if innermost is None or innermost.f_code in _in_place_of_python:
         return False
-    if source.is_users(innermost.co_filename):
+    if source.is_users_frame(innermost):
         return False
     is_pythons = type(error).__module__ == "builtins"
     return is_pythons and not isinstance(error, OSError) and "\n  at " not in str(error)
 
 
-def _users(traceback: TracebackType | None) -> TracebackType | None:
-    """Return the traceback without our frames."""
-    entries = [*_entries(traceback)]
-    kept = [x for x in entries if not _is_frame_of_ours(x)]
+_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
+"""Where Python's own modules are."""
+
+
+def is_librarys(file: str) -> bool:
+    """Whether a file is of a library that works for its caller, who is to blame."""
+    is_pythons = file.startswith(_LIBRARY) and "-packages" not in file
+    theirs = any(f"{os.sep}{name}{os.sep}" in file for name in ("ml_dtypes", "opt_einsum"))
+    return is_pythons or theirs or file.endswith(".pyx")
+
+
+def _users(traceback: TracebackType | None, is_worded: bool = False) -> TracebackType | None:
+    """Return the traceback without our frames, and, if we have words, those of what we called."""
+    entries = [*entries_of(traceback)]
+    last = len(entries)
+    while is_worded and last and _is_helpers(entries[last - 1].tb_frame.f_code.co_filename):
+        last -= 1
+    if not (last and _is_frame_of_ours(entries[last - 1])):  # the user has called a library
+        last = len(entries)
+    kept = [x for x in entries[:last] if not _is_frame_of_ours(x)]
     if len(kept) == len(entries):
         return traceback
     made = None
     for x in reversed(kept):
         made = TracebackType(made, x.tb_frame, x.tb_lasti, x.tb_lineno)
     return made
+
+
+def _is_helpers(file: str) -> bool:
+    return is_librarys(file) or not (
+        source.is_users(file) or file.startswith(source.PACKAGE_PREFIX)
+    )
 
 
 class UnfilteredStackTrace(Exception):
@@ -112,7 +137,7 @@ class UnfilteredStackTrace(Exception):
 
 def _keep_whole(error: Exception) -> None:
     """Have an error be caused by one with the whole traceback, at each door that it leaves by."""
-    entries, whole = [*_entries(error.__traceback__)], error.__cause__
+    entries, whole = [*entries_of(error.__traceback__)], error.__cause__
     if isinstance(whole, UnfilteredStackTrace):  # what was added since goes in front of it
         here = next((i for i, x in enumerate(entries) if x is whole.rest), len(entries))
         for x in reversed(entries[:here]):
@@ -139,7 +164,7 @@ def _forget_handled(error: BaseException) -> None:
         context = last.__context__
         if context is None:
             return
-        entries = [*_entries(context.__traceback__)]
+        entries = [*entries_of(context.__traceback__)]
         if entries and all(map(_is_frame_of_ours, entries)) and context is not last.__cause__:
             last.__context__ = context.__context__
         else:
@@ -149,6 +174,6 @@ def _forget_handled(error: BaseException) -> None:
 
 def _hide(traceback: TracebackType | None) -> None:
     """Mark our frames as IPython and pytest have it."""
-    for x in _entries(traceback):
+    for x in entries_of(traceback):
         if _is_frame_of_ours(x):
             x.tb_frame.f_locals["__tracebackhide__"] = True

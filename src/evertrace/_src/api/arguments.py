@@ -4,24 +4,38 @@ import operator
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, tree
+from evertrace._src import doors, dtypes, errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, aval_of, kind_in_words, repair_of
 from evertrace._src.core.aval import is_inexact
 
 
-def chosen_arguments(where, argnums, args):
-    """Return the positions that `argnums` names, checked against the arguments of a call."""
-    nums = (argnums,) if not isinstance(argnums, (tuple, list)) else tuple(argnums)
+def positions(where, option, value):
+    """Return the positions of arguments that an option names, as a tuple.
+
+    Checked where `where`, such as ``grad(f)``, is made: what is no position may be what the
+    function is to be called with.
+    """
     try:
-        nums = tuple(map(operator.index, nums))
+        return tuple(map(operator.index, value if isinstance(value, (tuple, list)) else (value,)))
     except TypeError:
         raise errors.user_error(
             TypeError,
-            f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}.",
-            fix="count the arguments from 0.",
+            f"{where}: {option} must be an int or a tuple of ints, got {doors.shown(value)}.",
+            fix=call_after(where, value) or "count the arguments from 0.",
             anchor="argnums",
         ) from None
+
+
+def call_after(where, value):
+    """Return the repair of an option that is data: ``grad(f, x)`` instead of ``grad(f)(x)``."""
+    is_data = isinstance(value, (float, complex, np.ndarray)) or hasattr(value, "aval")
+    return f"call what it returns: `{where}(x)`." if is_data else None
+
+
+def chosen_arguments(where, argnums, args):
+    """Return the positions that `argnums` names, checked against the arguments of a call."""
+    nums = positions(where, "argnums", argnums)
     for n in nums:
         if not -len(args) <= n < len(args):
             raise errors.user_error(

@@ -13,6 +13,7 @@ from evertrace._src.api.arguments import (
     check_tangent,
     chosen_arguments,
     float0_zeros,
+    positions,
     split_aux,
 )
 from evertrace._src.api.extending_values import of_tangents
@@ -203,12 +204,13 @@ def value_and_grad(
     """
     if reduce_axes:
         raise errors.unsupported("value_and_grad", "reduce_axes", reduce_axes)
-    name = function_name(check_callable("grad", fun))
+    where = f"grad({function_name(check_callable('grad', fun))})"
+    if type(argnums) is not int:
+        positions(where, "argnums", argnums)
 
     @shortened
     @wraps(fun)
     def value_and_grad_fun(*args, **kwargs):
-        where = f"grad({name})"
         nums = chosen_arguments(where, argnums, args)
         run = with_chosen(fun, nums, args, kwargs)
         run, chosen = of_tangents(run, tuple([args[n] for n in nums]))

@@ -173,6 +173,13 @@ def device_put(
 
 
 def _sharding(placement):
+    if isinstance(placement, int):
+        raise errors.user_error(
+            TypeError,
+            f"device_put: {placement} is no device.",
+            fix="pass a device, such as `ev.devices()[0]`, or a sharding.",
+            anchor="devices",
+        )
     return formats.sharding_of("device_put", placement)
 
 

@@ -13,6 +13,7 @@ from evertrace._src.api.arguments import (
     check_differentiable,
     check_output_dtype,
     chosen_arguments,
+    positions,
 )
 from evertrace._src.api.autodiff import jvp, vjp, with_chosen
 from evertrace._src.api.objects import flatten_arguments, place, restore
@@ -144,6 +145,8 @@ def jacfwd(
              [0., 6.]], dtype=float32)
     """
     where = f"jacfwd({function_name(check_callable('jacfwd', fun))})"
+    if type(argnums) is not int:
+        positions(where, "argnums", argnums)
 
     @shortened
     @wraps(fun)
@@ -221,6 +224,8 @@ def jacrev(
              [0., 6.]], dtype=float32)
     """
     where = f"jacrev({function_name(check_callable('jacrev', fun))})"
+    if type(argnums) is not int:
+        positions(where, "argnums", argnums)
 
     @shortened
     @wraps(fun)
@@ -304,7 +309,16 @@ def hessian(
       Array([[4., 2.],
              [2., 0.]], dtype=float32)
     """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    if type(argnums) is not int:
+        positions(f"hessian({function_name(check_callable('hessian', fun))})", "argnums", argnums)
+    both = jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+    @shortened
+    @wraps(fun)
+    def hessian_fun(*args, **kwargs):  # errors name it
+        return both(*args, **kwargs)
+
+    return hessian_fun
 
 
 jacobian = jacrev

@@ -89,6 +89,7 @@ class Pullback:
         found = pull(entries, out_nodes, cts, in_nodes, inputs)
         return tree.unflatten(in_tree, map(instantiate, found, ins))
 
+    @shortened
     def with_refs(self, *refs):
         """Return a function of the cotangent whose results go where `refs` says.
 

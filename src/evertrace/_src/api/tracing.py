@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from evertrace._src import config, errors, tree
-from evertrace._src.api.arguments import check_callable
+from evertrace._src.api.arguments import check_callable, positions
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapeDtypeStruct
 from evertrace._src.core.jaxpr import ClosedJaxpr
@@ -252,7 +252,7 @@ def make_jaxpr(
     if abstracted_axes is not None:
         raise errors.unsupported("make_jaxpr", "abstracted_axes", abstracted_axes)
     where = f"make_jaxpr({function_name(check_callable('make_jaxpr', fun))})"
-    nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    nums = positions(where, "static_argnums", static_argnums)
     signature = Signature(fun, nums or None, None, None, None)
 
     @wraps(fun)

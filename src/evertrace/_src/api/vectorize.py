@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from evertrace._src import config, errors, tree
-from evertrace._src.api.arguments import check_callable, flatten_arrays
+from evertrace._src import config, doors, errors, tree
+from evertrace._src.api.arguments import call_after, check_callable, flatten_arrays
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result, is_float0
@@ -72,8 +72,9 @@ def vmap(
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    name = function_name(check_callable("vmap", fun))
-    where = f"vmap({name})"
+    where = f"vmap({function_name(check_callable('vmap', fun))})"
+    if type(in_axes) is not int and (isinstance(in_axes, str) or call_after(where, in_axes)):
+        _axis_number(where, in_axes)
 
     @shortened
     @wraps(fun)
@@ -249,18 +250,22 @@ def _argument_axes(where, in_axes, args, kwargs, treedef):
     return tree.flatten_axes(f"{where} in_axes", treedef, prefix)
 
 
-def _axis(where, axis, x):
-    if axis is None:
-        return None
+def _axis_number(where, axis):
     try:
-        axis = operator.index(axis)
+        return operator.index(axis)
     except TypeError:
         raise errors.user_error(
             TypeError,
-            f"{where}: in_axes must be ints, None, or trees of them, got {axis!r}.",
-            fix="name each mapped axis by its number.",
+            f"{where}: in_axes must be ints, None, or trees of them, got {doors.shown(axis)}.",
+            fix=call_after(where, axis) or "name each mapped axis by its number.",
             anchor="vmap-axes",
         ) from None
+
+
+def _axis(where, axis, x):
+    if axis is None:
+        return None
+    axis = _axis_number(where, axis)
     if not -x.ndim <= axis < x.ndim:
         raise errors.user_error(
             ValueError,

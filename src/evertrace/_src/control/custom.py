@@ -13,7 +13,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, tree
+from evertrace._src import doors, dtypes, errors, tree
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays, same_type, structure_difference
@@ -379,7 +379,10 @@ class Rule(Generic[P, R]):
 
     def split(self, args: Any, kwargs: Any) -> Any:
         """Return the static arguments, the differentiated ones, and what joins them."""
-        static, (*dynamic, by_keyword), join = self.arguments.split(args, kwargs)
+        try:
+            static, (*dynamic, by_keyword), join = self.arguments.split(args, kwargs)
+        except TypeError as error:  # they do not fit its signature
+            raise doors.misfit(self.fun, args, kwargs, error) from None
         if by_keyword:
             raise errors.user_error(
                 TypeError,

@@ -96,11 +96,11 @@ class custom_jvp(custom.Rule[P, R]):
     @shortened
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Apply the function."""
-        rule = self.jvp
-        if rule is None:
+        user_jvp = self.jvp
+        if user_jvp is None:
             raise custom.missing_rule(self, "defjvp")
         name = custom.name_of(self)
-        custom.note_rules(rule)
+        custom.note_rules(user_jvp)
         static, dynamic, join = self.split(args, kwargs)
         leaves, in_tree = custom.flatten_operands(name, dynamic)
         if custom.is_plain_call():
@@ -111,7 +111,7 @@ class custom_jvp(custom.Rule[P, R]):
 
         def jvp(primals, tangents):
             primals = tree.unflatten(in_tree, as_arrays(primals))
-            result = rule(*static, primals, tree.unflatten(in_tree, as_arrays(tangents)))
+            result = user_jvp(*static, primals, tree.unflatten(in_tree, as_arrays(tangents)))
             out, dout = custom.pair_of(name, result, _RETURNS, "return `out, tangent_out`.")
             outs, out_tree = tree.flatten(out)
             custom.check_output_tree(name, _RULE, out_trees, out_tree)

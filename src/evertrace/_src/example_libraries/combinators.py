@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors
+from evertrace._src.doors import doors_for_results
 from evertrace._src.numpy import inspection
 from evertrace._src.numpy.joining import concatenate
 from evertrace._src.random.keys import split
@@ -15,6 +16,7 @@ public = set_module("evertrace.example_libraries.stax")
 
 
 @public
+@doors_for_results
 def FanOut(num: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that gives its input several times, for `parallel`.
 
@@ -35,6 +37,7 @@ def FanOut(num: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return init_fun, apply_fun
 
 
+@doors_for_results
 def _fan_in_sum():
     def init_fun(rng, input_shape):
         return input_shape[0], ()
@@ -50,6 +53,7 @@ FanInSum: Any = _fan_in_sum()
 
 
 @public
+@doors_for_results
 def FanInConcat(axis: Any = -1) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that concatenates several inputs.
 
@@ -76,6 +80,7 @@ def FanInConcat(axis: Any = -1) -> tuple[Callable[..., Any], Callable[..., Any]]
 
 
 @public
+@doors_for_results
 def serial(*layers: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that applies layers one after the other.
 
@@ -105,6 +110,7 @@ def serial(*layers: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return input_shape, params
 
     def apply_fun(params, inputs, **kwargs):
+        _check_count("serial", "parameters", params, layers, _PARAMETERS)
         keys = _keys(kwargs.pop("rng", None), len(applies))
         for apply, param, key in zip(applies, params, keys, strict=True):
             inputs = apply(param, inputs, rng=key, **kwargs)
@@ -114,6 +120,7 @@ def serial(*layers: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 @public
+@doors_for_results
 def parallel(*layers: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that applies layers side by side, each to an input of its own.
 
@@ -138,13 +145,8 @@ def parallel(*layers: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     inits, applies = unzip2(_pairs("parallel", layers))
 
     def check(inputs):
-        if len(inputs) != len(layers):
-            raise errors.user_error(
-                ValueError,
-                f"parallel: got {len(inputs)} inputs for {len(layers)} layers.",
-                fix="put FanOut with the number of layers before it.",
-                anchor="tree-structure",
-            )
+        fix = "put FanOut with the number of layers before it."
+        _check_count("parallel", "inputs", inputs, layers, fix)
 
     def init_fun(rng, input_shape):
         check(input_shape)
@@ -154,6 +156,7 @@ def parallel(*layers: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     def apply_fun(params, inputs, **kwargs):
         check(inputs)
+        _check_count("parallel", "parameters", params, layers, _PARAMETERS)
         keys = _keys(kwargs.pop("rng", None), len(applies))
         parts = zip(applies, params, inputs, keys, strict=True)
         return [apply(param, x, rng=key, **kwargs) for apply, param, x, key in parts]
@@ -174,12 +177,27 @@ def _pairs(name, layers):
     return layers
 
 
+_PARAMETERS = "pass the parameters that the layer's `init_fun` returned."
+
+
+def _check_count(name, what, found, layers, fix):
+    """Raise unless there is one for each layer."""
+    if len(found) != len(layers):
+        raise errors.user_error(
+            ValueError,
+            f"{name}: got {len(found)} {what} for {len(layers)} layers.",
+            fix=fix,
+            anchor="tree-structure",
+        )
+
+
 def _keys(rng, count):
     """Return a key for each of so many layers, or None for each."""
     return [None] * count if rng is None else list(split(rng, count))
 
 
 @public
+@doors_for_results
 def shape_dependent(make_layer: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that is made when the shape of the input is known.
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from evertrace._src import errors
 from evertrace._src import tree as trees
 from evertrace._src.arrays.array import Array
+from evertrace._src.doors import doors_for_results
 from evertrace._src.numpy import products, ufuncs
 from evertrace._src.numpy.elementary import real, where
 from evertrace._src.support import set_module, unzip2
@@ -117,6 +118,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
       {'w': Array(1.5, dtype=float32, weak_type=True)}
     """
 
+    @doors_for_results
     @functools.wraps(opt_maker)
     def tree_opt_maker(*args, **kwargs):
         init, update, get = opt_maker(*args, **kwargs)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors
+from evertrace._src.doors import doors_for_results
 from evertrace._src.lax import conv as convolutions
 from evertrace._src.nn import activations, normalization
 from evertrace._src.nn.initializers import glorot_normal, normal, ones, zeros
@@ -38,6 +39,7 @@ DRAW_SMALL_B = normal(1e-6)
 
 
 @public
+@doors_for_results
 def Dense(
     out_dim: Any, W_init: Any = DRAW_W, b_init: Any = DRAW_B
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -99,6 +101,7 @@ def _convolution(shape_tuple, convolve, layout, out_chan, filter_shape, strides,
 
 
 @public
+@doors_for_results
 def GeneralConv(
     dimension_numbers: Any,
     out_chan: Any,
@@ -142,6 +145,7 @@ def GeneralConv(
 
 
 @public
+@doors_for_results
 def GeneralConvTranspose(
     dimension_numbers: Any,
     out_chan: Any,
@@ -191,6 +195,7 @@ Conv1DTranspose: Any = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "N
 
 
 @public
+@doors_for_results
 def BatchNorm(
     axis: Any = (0, 1, 2),
     epsilon: Any = 1e-5,
@@ -252,6 +257,7 @@ def BatchNorm(
 
 
 @public
+@doors_for_results
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Any:
     """Return the layer that applies a function to each element.
 
@@ -303,6 +309,7 @@ Identity: Any = elementwise(lambda x: x)
 
 
 @public
+@doors_for_results
 def Dropout(rate: Any, mode: Any = "train") -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the layer that sets random elements to 0 and scales the others up.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors
+from evertrace._src.doors import doors_for_results
 from evertrace._src.lax.padding import padtype_to_pads
 from evertrace._src.lax.reduce import reduce_window_shape_tuple
 from evertrace._src.numpy import creation, inspection, shape
@@ -16,6 +17,7 @@ from evertrace._src.support import listed, set_module
 public = set_module("evertrace.example_libraries.stax")
 
 
+@doors_for_results
 def _flatten():
     def init_fun(rng, input_shape):
         return (input_shape[0], math.prod(input_shape[1:])), ()
@@ -75,6 +77,7 @@ def _pooling(reduction_p, window_shape, strides, padding, spec, rescale=None):
 
 
 @public
+@doors_for_results
 def MaxPool(
     window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -99,6 +102,7 @@ def MaxPool(
 
 
 @public
+@doors_for_results
 def SumPool(
     window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -122,6 +126,7 @@ def SumPool(
 
 
 @public
+@doors_for_results
 def AvgPool(
     window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
+from evertrace._src.doors import doors_for_results
 from evertrace._src.numpy import creation, elementary, inspection, reductions, ufuncs
 from evertrace._src.numpy.indexing import take
 from evertrace._src.numpy.promotion import is_arraylike
@@ -48,6 +49,7 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
 
 
 @public
+@doors_for_results
 def constant(step_size: Any) -> Schedule:
     """Return the schedule whose steps all have one size.
 
@@ -62,6 +64,7 @@ def constant(step_size: Any) -> Schedule:
 
 
 @public
+@doors_for_results
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
     """Return the schedule ``step_size * decay_rate ** (i / decay_steps)``.
 
@@ -78,6 +81,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
 
 
 @public
+@doors_for_results
 def inverse_time_decay(
     step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Schedule:
@@ -99,6 +103,7 @@ def inverse_time_decay(
 
 
 @public
+@doors_for_results
 def polynomial_decay(
     step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
 ) -> Schedule:
@@ -124,6 +129,7 @@ def polynomial_decay(
 
 
 @public
+@doors_for_results
 def piecewise_constant(boundaries: Any, values: Any) -> Callable[[Any], Array]:
     """Return the schedule that has a size for each of several intervals of steps.
 

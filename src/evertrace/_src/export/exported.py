@@ -26,6 +26,7 @@ from evertrace._src.export import container, foreign, hostile, jax_format, place
 from evertrace._src.export.checks import DisabledSafetyCheck
 from evertrace._src.export.foreign import JaxCall
 from evertrace._src.support import Cache, cached_property, set_module
+from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.staging import hoist_consts, stage_open
 
 public = set_module("evertrace.export")
@@ -438,6 +439,7 @@ def export(
         )
     names = _checked_platforms(platforms)
 
+    @shortened
     def exporter(*args, **kwargs):
         traced = fun_jit.trace(*args, **kwargs)
         layout = placed.layout_of(traced)

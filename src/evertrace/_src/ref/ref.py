@@ -22,6 +22,7 @@ from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.numpy import dslice, indexers
 from evertrace._src.ops.convert import convert
 from evertrace._src.support import WeakKeys, set_module
+from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.staging import Stage
 
 public = set_module("evertrace.ref")
@@ -263,6 +264,7 @@ class _Views:
     def __init__(self, owner):
         self.owner = owner
 
+    @shortened
     def __getitem__(self, index):
         view = View(self.owner, index)
         view.read()  # a bad index is an error here

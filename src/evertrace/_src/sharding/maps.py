@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import config, errors, tree
-from evertrace._src.api.arguments import check_callable, flatten_arrays
+from evertrace._src import config, doors, errors, tree
+from evertrace._src.api.arguments import call_after, check_callable, flatten_arrays
 from evertrace._src.api.devices import device_put
 from evertrace._src.api.tracing import jit
 from evertrace._src.api.vectorize import vmap
@@ -294,6 +294,13 @@ def pmap(
     static = static_broadcasted_argnums
     static = (static,) if isinstance(static, int) else tuple(static)
     name = "pmap axis" if axis_name is None else axis_name
+    if fix := call_after(where, axis_name):
+        raise errors.user_error(
+            TypeError,
+            f"{where}: axis_name must be a name, got {doors.shown(axis_name)}.",
+            fix=fix,
+            anchor="axis-name",
+        )
 
     def whole(*args, **kwargs):
         kept = {i % len(args): args[i] for i in static}

@@ -16,6 +16,7 @@ from evertrace._src.support import set_module
 from evertrace._src.tools import flame, work
 from evertrace._src.tools.lines import Clock, Node
 from evertrace._src.tools.timing import in_words, name_of
+from evertrace._src.tracebacks import shortened
 
 public = set_module("evertrace")
 
@@ -186,6 +187,7 @@ def profile(fun: Callable[P, Any]) -> Callable[P, Profile]:
     """
     check_callable("profile", fun)
 
+    @shortened
     @functools.wraps(fun)
     def profiled(*args: P.args, **kwargs: P.kwargs) -> Profile:
         _, first = _timed(fun, args, kwargs, Node("", 0, ""))

@@ -11,6 +11,7 @@ from evertrace._src import errors
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.api.devices import block_until_ready
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 
 public = set_module("evertrace")
 
@@ -181,6 +182,7 @@ def timeit(
                 anchor="timing",
             )
 
+    @shortened
     @functools.wraps(fun)
     def timed(*args: P.args, **kwargs: P.kwargs) -> Timing:
         first, *_ = [_call(fun, args, kwargs) for _ in range(warmup)]

@@ -7,6 +7,7 @@ that does.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from evertrace._src import doors, errors
 from evertrace._src.extension import twin
 from evertrace._src.support import set_module
 from evertrace._src.tree.keys import KeyPath
@@ -68,6 +69,16 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
         return build(treedef, leaves)
     except RecursionError:
         raise too_deep() from None
+    except AttributeError:
+        given: Any = treedef
+        if isinstance(given, PyTreeDef):
+            raise
+        raise errors.user_error(
+            TypeError,
+            f"unflatten: {doors.shown(treedef)} is no structure of a tree.",
+            fix="call it as `tree.unflatten(treedef, leaves)`, the structure first.",
+            anchor="tree-structure",
+        ) from None
 
 
 @set_module("evertrace.tree")
