@@ -180,7 +180,9 @@ def scatter_update(
     """Apply one of the scatter primitives at an index."""
     x, index = _with_boolean_axes(x, index)
     found = _layout(x.aval.shape, index, wrap_negative_indices)
-    values = broadcast_to(_without_leading_ones(values, found.full_shape), found.full_shape)
+    values = _without_leading_ones(values, found.full_shape)
+    _check_fits(values.aval.shape, found.full_shape)
+    values = broadcast_to(values, found.full_shape)
     values = structural.squeeze(values, found.new_dims)
     return ops.scatter(
         prim,
@@ -228,6 +230,22 @@ def _without_leading_ones(values, shape):
     if extra > 0 and values.aval.shape[:extra] == (1,) * extra:
         return structural.reshape(values, values.aval.shape[extra:])
     return values
+
+
+def _check_fits(given, shape):
+    """Raise unless values of one shape can be repeated to fill a place of another."""
+    pairs = zip(reversed(given), reversed(shape), strict=False)
+    if len(given) <= len(shape) and all(a in (1, b) for a, b in pairs):
+        return
+    fix = f"give values of shape {shape}, or one number for the whole place"
+    if not shape:
+        fix = "give one number, or name as many places as there are values, `x.at[start:stop]`"
+    raise errors.user_error(
+        errors.ShapeError,
+        f"at: cannot broadcast values of shape {given} to shape {shape} of the place.",
+        fix=f"{fix}.",
+        anchor="shape-broadcast",
+    )
 
 
 def _promoted(x, values):
