@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from evertrace._src import doors, dtypes, errors, markup, native
+from evertrace._src.arrays import missing
 from evertrace._src.core import engine, transfers
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.formats import Format, row_major
@@ -44,6 +45,9 @@ class _ArrayType(type):
     def __subclasscheck__(cls, kind: type) -> bool:
         return issubclass(kind, Tracer) or super().__subclasscheck__(kind)
 
+    def __dir__(cls) -> list[str]:
+        return missing.without(super().__dir__())
+
 
 class Array(Fields, Members, metaclass=_ArrayType):
     """An immutable n-dimensional array.
@@ -64,6 +68,9 @@ class Array(Fields, Members, metaclass=_ArrayType):
     """
 
     __slots__ = ()
+
+    def __dir__(self) -> list[str]:
+        return missing.without(super().__dir__())
 
     def _not_made_so(self) -> None:
         """Refuse what the class is called with where that is no aval."""
@@ -353,6 +360,9 @@ class Shard:
 
 
 Shard.__module__ = "evertrace"
+
+
+missing.install(Array)
 
 
 def _part(host, aval, device):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays import missing
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
@@ -115,6 +116,9 @@ class IndexRef(native.IndexRefBase):
         return self.set(func(taken), **options)
 
 
+for _name in dir(IndexRef):
+    if not _name.startswith("_") and not hasattr(IndexHelper, _name):
+        setattr(IndexHelper, _name, missing.Missing(_name, missing.MissingIndex))
 native.set_at_classes(IndexHelper, IndexRef)
 
 
