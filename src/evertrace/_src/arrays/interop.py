@@ -97,7 +97,15 @@ def from_numpy(x, where="array"):
     dtype = dtypes.canonicalize_dtype(dtype)
     if config.current().watched:
         transfers.check("host_to_device", ShapedArray(x.shape, dtype))
-    return from_host(np.array(x, dtype=dtype, order="C"))
+    return from_host(copied(x, dtype))
+
+
+def copied(x: Any, dtype: Any) -> np.ndarray:
+    """Return a NumPy array of one's own, with the contents of another in rows."""
+    try:
+        return np.array(x, dtype=dtype, order="C")
+    except MemoryError as error:
+        raise errors.numpys_out_of_memory(error) from None
 
 
 def computed(fn: Callable[..., Any], number: Any, *settings: Any) -> Any:

@@ -112,7 +112,7 @@ def _on_host(prim, args, params, device):
     try:
         out = host.apply(prim, args, params)
     except MemoryError as error:
-        raise watch.out_of_memory_error(prim, error) from error
+        raise watch.out_of_memory_error(prim, args, params, error) from None
     if device is not None:
         for x in out if prim.multiple_results else (out,):
             x._device, x._committed = device, True

@@ -7,7 +7,13 @@ import numpy as np
 
 from evertrace._src import doors, dtypes, errors
 from evertrace._src.arrays.array import from_host
-from evertrace._src.arrays.interop import as_array, from_numpy, is_column, not_an_array_error
+from evertrace._src.arrays.interop import (
+    as_array,
+    copied,
+    from_numpy,
+    is_column,
+    not_an_array_error,
+)
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.numpy.promotion import SCALARS, is_operand
@@ -71,7 +77,7 @@ def _from_numpy(x, dtype):
     truncates = dtypes.issubdtype(dtype, np.integer) and x.dtype.kind not in "iub"
     if truncates or x.dtype.kind in "cOSUMmV":
         return convert_to(from_numpy(x, "array"), dtype)
-    return from_host(np.array(x, dtype=dtype, order="C"))
+    return from_host(copied(x, dtype))
 
 
 def _from_sequence(x, dtype):
