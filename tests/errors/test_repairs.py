@@ -279,3 +279,43 @@ def test_a_table_that_holds_texts_names_the_column():
         ev.numpy.array(table)
     assert "Fix: take its columns of numbers: `x.select_dtypes('number')" in str(caught.value)
     assert ev.numpy.array(table.select_dtypes("number").to_numpy()).shape == (2, 1)
+
+
+TABLES = {
+    "a column of an argument": ("y = ev.jit(lambda d: d['a'] * 2)(df)", "d"),
+    "an argument as a whole": ("y = ev.jit(lambda d: jnp.asarray(d))(df)", "d"),
+    "a sum": ("y = ev.jit(lambda d: d.sum())(df)", "d"),
+    "one that the function captures": ("y = ev.jit(lambda x: df['a'] + x)(1.0)", "df"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_in_jit_is_named_at_the_users_line(name):
+    pytest.importorskip("pandas")
+    code, table = TABLES[name]
+    code = f"import pandas as pd\ndf = pd.DataFrame({{'a': [1.0], 'b': [2.0]}})\n{code}"
+    message = str(run(code, "mistake.py"))
+    assert f"{table} is a table of pandas: what it holds cannot be seen" in message
+    assert "\n  at mistake.py:3 in <lambda>" in message
+    fix = (
+        f"Fix: pass in its columns, `{table}['column']`, or an array of all, `{table}.to_numpy()`."
+    )
+    assert fix in message
+
+
+TABLES_REPAIRED = """
+import pandas as pd
+df = pd.DataFrame({'a': [1.0], 'b': [2.0]})
+y = ev.jit(lambda a: jnp.asarray(a) * 2)(df['a'])
+y = ev.jit(lambda d: d.sum())(df.to_numpy())
+y = ev.grad(lambda d: d.sum())(jnp.asarray(df.to_numpy()))
+y = ev.grad(lambda d: d.sum())(df['a'].to_numpy())
+"""
+
+
+def test_columns_and_arrays_of_a_table_can_be_passed_in():
+    pytest.importorskip("pandas")
+    assert run(TABLES_REPAIRED, "repaired.py") is None
+    mistake = TABLES_REPAIRED.split("y = ")[0] + "y = ev.grad(lambda d: d.a.sum())(df)"
+    message = str(run(mistake, "mistake.py"))
+    assert "Fix: pass in the arrays that the table holds, `df['column'].to_numpy()`" in message
