@@ -228,7 +228,45 @@ ARGUMENTS = {
     ),
 }  # fmt: skip
 
-REPAIRS = {**TRUTHS, **WRITES, **ARGUMENTS}
+NAMES = {
+    "an axis by another library's name": (
+        "y = jnp.mean(x, dim=0)", "did you mean `axis`?", "y = jnp.mean(x, axis=0)",
+    ),
+    "a shape by NumPy's name": (
+        "y = random.normal(random.key(0), size=(3,))", "did you mean `shape`?",
+        "y = random.normal(random.key(0), shape=(3,))",
+    ),
+    "a size where there is one": (
+        "y = jnp.nonzero(v, sizes=3)", "did you mean `size`?", "y = jnp.nonzero(v, size=3)",
+    ),
+    "an option of an update": (
+        "y = v.at[0].set(1, mod='drop')", "did you mean `mode`?", "y = v.at[0].set(1, mode='drop')",
+    ),
+}  # fmt: skip
+
+WHATS = {
+    "an integer among others": (
+        "y = ev.grad(lambda p: (p['w'] * p['n']).sum())({'w': v, 'n': 3})",
+        "grad(<lambda>): requires real- or complex-valued inputs, got int32 in argument 0['n'].",
+    ),
+    "an integer of several arguments": (
+        "y = ev.grad(lambda a, b, c: (a * c).sum(), (0, 2))(v, v, v.astype(int))",
+        "grad(<lambda>): requires real- or complex-valued inputs, got int32 in argument 2.",
+    ),
+    "one device": (
+        "y = ev.pmap(lambda x: x)(jnp.ones((99999, 1)))", "size 99999, and there ",
+    ),
+    "an axis of softmax": (
+        "y = nn.softmax(v, axis=3)", "softmax: axis 3 is out of bounds for array of dimension 1.",
+    ),
+    "an axis of log_softmax": (
+        "y = nn.log_softmax(v, axis=3)",
+        "log_softmax: axis 3 is out of bounds for array of dimension 1.",
+    ),
+    "a mode": ("y = v.at[0].get(mode='dropp')", "mode: there is no mode 'dropp'."),
+}  # fmt: skip
+
+REPAIRS = {**NAMES, **TRUTHS, **WRITES, **ARGUMENTS}
 
 
 @pytest.fixture(autouse=True)
@@ -253,6 +291,14 @@ def test_the_repair_is_that_of_the_mistake(name):
 @pytest.mark.parametrize("name", REPAIRS)
 def test_the_repaired_program_runs(name):
     assert run(REPAIRS[name][2], "repaired.py") is None
+
+
+@pytest.mark.parametrize("name", WHATS)
+def test_what_is_wrong_is_named_as_the_user_calls_it(name):
+    code, what = WHATS[name]
+    message = str(run(code, "mistake.py")).splitlines()[0]
+    assert what in message
+    assert "there are 1 " not in message
 
 
 CAUGHT = """\

@@ -126,8 +126,14 @@ def suggestion(word: str, known: Iterable[str], otherwise: str) -> str:
       known: what could have been meant.
       otherwise: the repair where nothing resembles it.
     """
-    close = [f"`{found}`" for found in close_matches(word, known)]
+    known = list(known)
+    meant = _ELSEWHERE.get(word)
+    close = [f"`{found}`" for found in ([meant] if meant in known else close_matches(word, known))]
     return f"did you mean {' or '.join(close)}?" if close else otherwise
+
+
+_ELSEWHERE = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "size": "shape"}
+"""What parameters of other libraries are called here, where nothing has the same name."""
 
 
 def unsupported(

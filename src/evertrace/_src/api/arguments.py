@@ -59,9 +59,17 @@ def flatten_arrays(where, value, name_of=positional_name):
         raise
 
 
-def check_differentiable(where, leaves, holomorphic, allow_int):
-    """Raise unless gradients with respect to these leaves make sense."""
-    for x in leaves:
+def check_differentiable(where, leaves, holomorphic, allow_int, name_of=None):
+    """Raise unless gradients with respect to these leaves make sense.
+
+    Args:
+      where: whose arguments they are.
+      leaves: arrays.
+      holomorphic: whether they have to be complex.
+      allow_int: whether they may be integers.
+      name_of: makes the name of a leaf of its number, for the error; None where there is one.
+    """
+    for i, x in enumerate(leaves):
         dtype = x.aval.dtype
         if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
             raise errors.user_error(
@@ -73,7 +81,8 @@ def check_differentiable(where, leaves, holomorphic, allow_int):
         if not is_inexact(x.aval) and not allow_int:
             raise errors.user_error(
                 TypeError,
-                f"{where}: requires real- or complex-valued inputs, got {dtype}.",
+                f"{where}: requires real- or complex-valued inputs, got {dtype}"
+                f"{'' if name_of is None or len(leaves) == 1 else f' in argument {name_of(i)}'}.",
                 fix="pass floating-point numbers (`1.0` instead of `1`), or choose other argnums; "
                 "`allow_int=True` gives float0 gradients for integers.",
                 anchor="grad-dtype",

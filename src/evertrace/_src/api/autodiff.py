@@ -212,12 +212,15 @@ def value_and_grad(
         nums = chosen_arguments(where, argnums, args)
         run = with_chosen(fun, nums, args, kwargs)
         run, chosen = of_tangents(run, tuple([args[n] for n in nums]))
-        leaves, treedef = flatten_arguments(
-            where,
-            chosen,
-            lambda path: f"{nums[path[0].idx]}{tree.keystr(path[1:])}",
-        )
-        check_differentiable(where, leaves, holomorphic, allow_int)
+
+        def name_of(path):
+            return f"{nums[path[0].idx]}{tree.keystr(path[1:])}"
+
+        def name_at(i):
+            return name_of(tree.flatten_with_path(chosen)[0][i][0])
+
+        leaves, treedef = flatten_arguments(where, chosen, name_of)
+        check_differentiable(where, leaves, holomorphic, allow_int, name_at)
         taped = _Taped(run, treedef, leaves, where, has_aux)
         out = check_scalar_output(where, taped.outs, taped.out_tree, holomorphic)
         cts = taped.pull([literal(1.0, out.aval.dtype, out.aval.weak_type)])

@@ -148,6 +148,10 @@ def _operand(x, values):
     return from_host(np.asarray(values, x.aval.dtype)) if fits else values
 
 
+_OPTIONS = (
+    "indices_are_sorted", "unique_indices", "mode", "wrap_negative_indices", "fill_value",
+    "out_sharding",
+)  # fmt: skip
 _FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -180,8 +184,16 @@ def scatter_update(
     mode=None,
     wrap_negative_indices=True,
     fill_value=None,
+    **others,
 ):
     """Apply one of the scatter primitives at an index."""
+    for option in others:
+        raise errors.user_error(
+            TypeError,
+            f"at: an update takes no option {option!r}.",
+            fix=errors.suggestion(option, _OPTIONS, f"choose of {', '.join(_OPTIONS)}."),
+            anchor="arguments",
+        )
     x, index = _with_boolean_axes(x, index)
     found = _layout(x.aval.shape, index, wrap_negative_indices)
     values = _without_leading_ones(values, found.full_shape)
