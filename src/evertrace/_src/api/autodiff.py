@@ -216,11 +216,8 @@ def value_and_grad(
         def name_of(path):
             return f"{nums[path[0].idx]}{tree.keystr(path[1:])}"
 
-        def name_at(i):
-            return name_of(tree.flatten_with_path(chosen)[0][i][0])
-
         leaves, treedef = flatten_arguments(where, chosen, name_of)
-        check_differentiable(where, leaves, holomorphic, allow_int, name_at)
+        check_differentiable(where, leaves, holomorphic, allow_int, chosen, name_of)
         taped = _Taped(run, treedef, leaves, where, has_aux)
         out = check_scalar_output(where, taped.outs, taped.out_tree, holomorphic)
         cts = taped.pull([literal(1.0, out.aval.dtype, out.aval.weak_type)])

@@ -9,6 +9,7 @@ import ast
 import dis
 import itertools
 import linecache
+from typing import Any
 
 from evertrace._src import source
 
@@ -148,7 +149,7 @@ def assigned_here() -> str:
     if isinstance(target, ast.Subscript):
         array, index = ast.unparse(target.value), ast.unparse(target)
         index = index.removeprefix(f"{array}[").removesuffix("]")
-        statement = around[0] if around else None
+        statement: Any = around[0] if around else None
         if isinstance(statement, ast.AugAssign):
             method = _METHODS.get(type(statement.op), "set")
         is_plain = isinstance(statement, ast.Assign) and statement.targets == [target]

@@ -93,7 +93,7 @@ def _is_int(x):
     return isinstance(x, int)
 
 
-def _view(self, dtype=None, type=None):
+def _view(self, dtype: Any = None, type=None):
     """Return the same bits read as another dtype; the last axis grows or shrinks."""
     if isinstance(dtype, int) or (isinstance(dtype, tuple) and all(map(_is_int, dtype))):
         shape = dtype if type is None else (dtype, type)
