@@ -89,13 +89,13 @@ def _byteswap(self):
     return bitcast_convert_type_p.bind(reversed_, new_dtype=self.dtype)
 
 
-def _is_int(x):
-    return isinstance(x, int)
+def _is_shape(x):
+    return isinstance(x, int) or (isinstance(x, tuple) and all(isinstance(n, int) for n in x))
 
 
 def _view(self, dtype: Any = None, type=None):
     """Return the same bits read as another dtype; the last axis grows or shrinks."""
-    if isinstance(dtype, int) or (isinstance(dtype, tuple) and all(map(_is_int, dtype))):
+    if _is_shape(dtype):
         shape = dtype if type is None else (dtype, type)
         raise errors.user_error(
             TypeError,
