@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evertrace._src import lazy
 from evertrace._src.api.extending_values import AbstractValue as AbstractValue
 from evertrace._src.api.extending_values import DropVar as DropVar
 from evertrace._src.api.extending_values import pytype_aval_mappings as pytype_aval_mappings
@@ -22,6 +23,8 @@ from evertrace._src.core.tracer import Tracer as Tracer
 
 Atom: Any = Var | Literal
 """What an equation reads."""
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "AbstractValue", "Atom", "ClosedJaxpr", "DropVar", "Effect", "Jaxpr", "JaxprEqn", "Literal",

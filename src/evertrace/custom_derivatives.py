@@ -1,5 +1,6 @@
 """Rules of one's own for the derivatives of a function."""
 
+from evertrace._src import lazy
 from evertrace._src.control.closure import closure_convert as closure_convert
 from evertrace._src.control.closure import custom_gradient as custom_gradient
 from evertrace._src.control.custom import SymbolicZero as SymbolicZero
@@ -13,6 +14,8 @@ from evertrace._src.control.custom_vjp import (
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
 )
 from evertrace._src.control.linear_call import linear_call as linear_call
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",

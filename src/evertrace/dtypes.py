@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from evertrace._src import dtypes as _dtypes
+from evertrace._src import lazy
 from evertrace._src.doors import door as _door
 from evertrace._src.dtypes import bfloat16 as bfloat16
 from evertrace._src.dtypes import extended as extended
@@ -23,6 +24,8 @@ else:  # rules of types ask these for every operand, so only who comes from outs
     issubdtype = _door(_dtypes.issubdtype.__wrapped__)  # which is cached inside
     itemsize_bits = _door(_dtypes.itemsize_bits)
     scalar_type_of = _door(_dtypes.scalar_type_of)
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "TypePromotionError",

@@ -1,5 +1,6 @@
 """The errors and warnings of evertrace; the docstring of each is a short tutorial."""
 
+from evertrace._src import lazy
 from evertrace._src.arrays.cell import UnfollowedStateError as UnfollowedStateError
 from evertrace._src.error_classes import AxisError as AxisError
 from evertrace._src.error_classes import CacheWarning as CacheWarning
@@ -37,6 +38,8 @@ from evertrace._src.error_classes import (
 )
 from evertrace._src.error_classes import TypePromotionError as TypePromotionError
 from evertrace._src.error_classes import UnexpectedTracerError as UnexpectedTracerError
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "AxisError",

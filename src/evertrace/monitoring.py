@@ -1,5 +1,6 @@
 """Being told of events: what is traced, lowered and compiled, and how long it took."""
 
+from evertrace._src import lazy
 from evertrace._src.core.monitoring import clear_event_listeners as clear_event_listeners
 from evertrace._src.core.monitoring import record_event as record_event
 from evertrace._src.core.monitoring import record_event_duration_secs as record_event_duration_secs
@@ -21,6 +22,8 @@ from evertrace._src.core.monitoring import (
     unregister_event_time_span_listener as unregister_event_time_span_listener,
 )
 from evertrace._src.core.monitoring import unregister_scalar_listener as unregister_scalar_listener
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "clear_event_listeners",

@@ -1,6 +1,6 @@
 """Pytrees: registration of node types, key paths, treedefs, and the ``tree_`` functions."""
 
-from evertrace._src import native
+from evertrace._src import lazy, native
 from evertrace._src.api.trees import tree_all as tree_all
 from evertrace._src.api.trees import tree_flatten as tree_flatten
 from evertrace._src.api.trees import tree_flatten_with_path as tree_flatten_with_path
@@ -38,6 +38,8 @@ from evertrace._src.tree import treedef_children as treedef_children
 from evertrace._src.tree import treedef_is_leaf as treedef_is_leaf
 from evertrace._src.tree import treedef_tuple as treedef_tuple
 from evertrace._src.tree import unflatten as tree_unflatten
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "DictKey",

@@ -154,5 +154,5 @@ def test_errors(rule, error, text, wrap):
 
 
 def test_a_rule_is_needed():
-    with pytest.raises(AttributeError, match="has no derivative rule yet"):
+    with pytest.raises(AttributeError, match="has no batching rule yet"):
         custom_vmap(lambda x: x)(X)

@@ -4,8 +4,9 @@ Loaded for messages only: `lazy` asks for the text of a name that nobody found.
 """
 
 import importlib
+from typing import Any
 
-from evertrace._src import errors
+from evertrace._src import errors, signatures
 
 LEFT_OUT = {
     "evertrace.array_garbage_collection_guard": "leave it out: cycles are no burden here",
@@ -89,6 +90,7 @@ ELSEWHERE = {
     "evertrace.numpy.linalg.inverse": "use `evertrace.numpy.linalg.inv`",
     "evertrace.numpy.cat": "use `evertrace.numpy.concatenate`",
     "evertrace.numpy.tensor": "use `evertrace.numpy.array`",
+    "evertrace.scipy.interpolate.interp1d": "use `evertrace.numpy.interp(x, xp, fp)`",
     "evertrace.no_grad": "use `evertrace.lax.stop_gradient` on what is to be a constant",
     "evertrace.tensor": "use `evertrace.numpy.array`",
 }
@@ -103,14 +105,18 @@ OF_ARRAYS = {
     "cuda": "use `ev.device_put(x, ev.devices('gpu')[0])`, outside of the function.",
     "detach": "use `lax.stop_gradient(x)`.",
     "dim": "use `x.ndim`.",
+    "extend": "use `jnp.append(x, values)`, which returns a longer array.",
     "double": "use `x.astype(jnp.float64)`.",
     "float": "use `x.astype(jnp.float32)`.",
+    "insert": "use `jnp.insert(x, index, values)`, which returns a longer array.",
     "int": "use `x.astype(jnp.int32)`.",
     "long": "use `x.astype(jnp.int64)`.",
     "numel": "use `x.size`.",
     "numpy": "use `np.asarray(x)` on what the function returns.",
     "permute": "use `x.transpose(...)`.",
     "to": "use `x.astype(dtype)`, or `ev.device_put(x, device)` outside of the function.",
+    "to_numpy": "use `np.asarray(x)` on what the function returns.",
+    "type": "use `x.astype(dtype)`.",
     "unsqueeze": "use `jnp.expand_dims(x, axis)`.",
 }
 """What methods of other libraries' arrays are here."""
@@ -122,11 +128,29 @@ def add_repair(error: AttributeError) -> None:
     name = error.name
     if name is None or not isinstance(error.obj, package.Array) or hasattr(error, "__notes__"):
         return
-    fix = OF_ARRAYS.get(name)
+    error.add_note(f"  Fix: {of_array(name)}")
+
+
+def of_array(name: str) -> str:
+    """Return what to write instead of an attribute that arrays do not have."""
+    package = importlib.import_module("evertrace")
+    if name in OF_ARRAYS:
+        return OF_ARRAYS[name]
     for module, prefix in ((package.numpy, "jnp"), (package.nn, "nn")):
-        if fix is None and name in dir(module):
-            fix = f"it is a function, `{prefix}.{name}(x)`."
-    error.add_note(f"  Fix: {fix or errors.suggestion(name, dir(package.Array), 'see `dir(x)`.')}")
+        if name in dir(module):
+            more = ", ..." if _takes_more(getattr(module, name)) else ""
+            return f"it is a function, `{prefix}.{name}(x{more})`."
+    return errors.suggestion(name, dir(package.Array), "see `dir(x)`.")
+
+
+def _takes_more(function: Any) -> bool:
+    """Whether a function has to be given more than an array."""
+    try:
+        given = signatures.signature_of(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [p for p in given if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return sum(p.default is p.empty for p in positional) > 1
 
 
 def told(package: str, name: str) -> tuple[str, str]:

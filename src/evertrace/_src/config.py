@@ -319,11 +319,14 @@ def _parsed(name: str, text: str) -> Any:
 
 
 def _from_environment() -> Config:
-    """Return the defaults, with what ``EVERTRACE_<NAME>`` sets in the environment."""
-    of_jax = os.environ.get("JAX_PLATFORMS")  # as people have set it for both
-    changes: dict[str, Any] = {"platforms": of_jax} if of_jax else {}
-    for name in _FIELD_TYPES:
-        text = os.environ.get(f"EVERTRACE_{name.upper()}")
+    """Return the defaults, with what ``EVERTRACE_<NAME>`` sets in the environment.
+
+    Of several names of one option ours counts, then JAX's after our prefix.
+    """
+    of_jax = os.environ.get("JAX_PLATFORMS") or os.environ.get("JAX_PLATFORM_NAME")
+    changes: dict[str, Any] = {"platforms": of_jax} if of_jax else {}  # as people set it for both
+    for variable, name in (*_JAX_NAMES.items(), *zip(_FIELD_TYPES, _FIELD_TYPES, strict=True)):
+        text = os.environ.get(f"EVERTRACE_{variable.upper()}")
         if text is not None:
             changes[name] = _validated(name, _parsed(name, text))
     return Config(**changes)

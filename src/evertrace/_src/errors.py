@@ -6,6 +6,7 @@ is more to say, where to read it. `user_error` puts the four together so that no
 one. The classes are in `error_classes`, and reached from here; the manual is docs/errors.md.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -125,8 +126,14 @@ def suggestion(word: str, known: Iterable[str], otherwise: str) -> str:
       known: what could have been meant.
       otherwise: the repair where nothing resembles it.
     """
-    close = [f"`{found}`" for found in close_matches(word, known)]
+    known = list(known)
+    meant = _ELSEWHERE.get(word)
+    close = [f"`{found}`" for found in ([meant] if meant in known else close_matches(word, known))]
     return f"did you mean {' or '.join(close)}?" if close else otherwise
+
+
+_ELSEWHERE = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "size": "shape"}
+"""What parameters of other libraries are called here, where nothing has the same name."""
 
 
 def unsupported(
@@ -155,6 +162,25 @@ def out_of_memory(size: int = -1, src: source.Source | None = None) -> "JaxRunti
         fix="use smaller arrays, compute in pieces, or donate inputs that are not needed again.",
         src=src,
     )
+
+
+def numpys_out_of_memory(error: MemoryError, *avals: Any) -> "JaxRuntimeError":
+    """Build the error for what NumPy had no memory for.
+
+    Args:
+      error: NumPy's, which has the shape and the dtype of its own array.
+      *avals: types of what was to be made: NumPy may count it in a wider dtype.
+    """
+    if len(error.args) != 2:
+        return out_of_memory(max((_size(x) for x in avals), default=-1))
+    shape, dtype = error.args
+    count = math.prod(shape)
+    sizes = [_size(x) for x in avals if math.prod(x.shape) == count]
+    return out_of_memory(max(sizes, default=count * dtype.itemsize))
+
+
+def _size(aval: Any) -> int:
+    return math.prod(aval.shape) * int(getattr(aval.dtype, "itemsize", 1))
 
 
 def what_there_is(size: int) -> str:

@@ -1,5 +1,6 @@
 """Optimizers: triples of functions that make, update and read a state."""
 
+from evertrace._src import lazy
 from evertrace._src.example_libraries.containers import Array as Array
 from evertrace._src.example_libraries.containers import InitFn as InitFn
 from evertrace._src.example_libraries.containers import JoinPoint as JoinPoint
@@ -34,6 +35,8 @@ from evertrace._src.example_libraries.schedules import inverse_time_decay as inv
 from evertrace._src.example_libraries.schedules import make_schedule as make_schedule
 from evertrace._src.example_libraries.schedules import piecewise_constant as piecewise_constant
 from evertrace._src.example_libraries.schedules import polynomial_decay as polynomial_decay
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "Array", "InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn",

@@ -1,5 +1,6 @@
 """Layers of neural networks: pairs of functions that draw parameters and apply them."""
 
+from evertrace._src import lazy
 from evertrace._src.example_libraries.combinators import FanInConcat as FanInConcat
 from evertrace._src.example_libraries.combinators import FanInSum as FanInSum
 from evertrace._src.example_libraries.combinators import FanOut as FanOut
@@ -34,6 +35,8 @@ from evertrace._src.example_libraries.pooling import AvgPool as AvgPool
 from evertrace._src.example_libraries.pooling import Flatten as Flatten
 from evertrace._src.example_libraries.pooling import MaxPool as MaxPool
 from evertrace._src.example_libraries.pooling import SumPool as SumPool
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout",

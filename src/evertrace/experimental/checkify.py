@@ -1,5 +1,6 @@
 """Checks of what only shows when a program runs: `check` in a function, `checkify` around it."""
 
+from evertrace._src import lazy
 from evertrace._src.experimental.checkify.check import check as check
 from evertrace._src.experimental.checkify.check import check_error as check_error
 from evertrace._src.experimental.checkify.check import debug_check as debug_check
@@ -15,6 +16,8 @@ from evertrace._src.experimental.checkify.error import init_error as init_error
 from evertrace._src.experimental.checkify.error import nan_checks as nan_checks
 from evertrace._src.experimental.checkify.error import user_checks as user_checks
 from evertrace._src.experimental.checkify.transform import checkify as checkify
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check",

@@ -1,5 +1,6 @@
 """Classes from which libraries derive types and primitives of their own above arrays."""
 
+from evertrace._src import lazy
 from evertrace._src.api.extending import Zero as Zero
 from evertrace._src.api.extending import instantiate_zeros as instantiate_zeros
 from evertrace._src.api.extending import is_undefined_primal as is_undefined_primal
@@ -25,6 +26,8 @@ from evertrace._src.experimental.hiprimitives import linearize_from_jvp as linea
 from evertrace._src.experimental.hiprimitives import vjp_from_jvp as vjp_from_jvp
 from evertrace._src.experimental.hiprimitives import vjp_from_lin as vjp_from_lin
 from evertrace._src.ref.ref import AbstractRef as AbstractRef
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "QDD", "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive",

@@ -1,5 +1,6 @@
 """Kernels with named dimensions, what checks them, and a library of them."""
 
+from evertrace._src import lazy
 from evertrace._src.pallas.library.attention import flash_attention as flash_attention
 from evertrace._src.pallas.library.attention import paged_attention as paged_attention
 from evertrace._src.pallas.library.products import cross_entropy as cross_entropy
@@ -16,6 +17,8 @@ from evertrace._src.pallas.named import Kernel as Kernel
 from evertrace._src.pallas.named import kernel as kernel
 from evertrace._src.pallas.simulate import Access as Access
 from evertrace._src.pallas.simulate import Finding as Finding
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "Access", "Finding", "Kernel", "cross_entropy", "flash_attention", "kernel", "layer_norm",

@@ -12,7 +12,10 @@ draws from a key, or splits it, consumes the key; another one with the same key 
 Jitted functions run operation by operation under it, so it sees into them, and is for debugging.
 """
 
+from evertrace._src import lazy
 from evertrace._src.config import debug_key_reuse as debug_key_reuse
 from evertrace._src.errors import KeyReuseError as KeyReuseError
+
+lazy.refuse_others(__name__)
 
 __all__ = ["KeyReuseError", "debug_key_reuse"]

@@ -1,5 +1,6 @@
 """Servers that send arrays between processes that share no programs: names that raise."""
 
+from evertrace._src import lazy
 from evertrace._src.experimental.left_out import LeftOut as _LeftOut
 from evertrace._src.experimental.left_out import left_out as _left_out
 
@@ -14,3 +15,5 @@ TransferServer: _LeftOut = _left_out(_HERE, "transfer.TransferServer", _WHY)
 TransferConnection: _LeftOut = _left_out(_HERE, "transfer.TransferConnection", _WHY)
 
 __all__: list[str] = []
+
+lazy.refuse_others(__name__)

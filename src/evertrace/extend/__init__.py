@@ -1,5 +1,6 @@
 """The extender's door: what a new primitive, transformation or engine is made of."""
 
+from evertrace._src import lazy
 from evertrace._src.api.extending import Primitive as Primitive
 from evertrace._src.api.lowerings import lower_fun as lower_fun
 from evertrace._src.api.lowerings import register_lowering as register_lowering
@@ -16,6 +17,8 @@ from . import backend as backend
 from . import core as core
 from . import linear_util as linear_util
 from . import source_info_util as source_info_util
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "JOINTLY", "Backend", "LinearArg", "Primitive", "RuleTable", "ShapedArray", "backend", "core",

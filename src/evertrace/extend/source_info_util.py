@@ -1,5 +1,6 @@
 """Where in the user's code an operation comes from, and in which named scopes."""
 
+from evertrace._src import lazy
 from evertrace._src.api.source_contexts import current as current
 from evertrace._src.api.source_contexts import current_name_stack as current_name_stack
 from evertrace._src.api.source_contexts import extend_name_stack as extend_name_stack
@@ -13,6 +14,8 @@ from evertrace._src.api.source_contexts import user_context as user_context
 from evertrace._src.api.source_exclusions import register_exclusion as register_exclusion
 from evertrace._src.core.source_infos import NameStack as NameStack
 from evertrace._src.core.source_infos import SourceInfo as SourceInfo
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack",

@@ -1,5 +1,6 @@
 """SciPy's linear algebra on stacks of matrices."""
 
+from evertrace._src import lazy
 from evertrace._src.scipy.linalg.functions import expm as expm
 from evertrace._src.scipy.linalg.functions import expm_frechet as expm_frechet
 from evertrace._src.scipy.linalg.functions import funm as funm
@@ -40,6 +41,8 @@ from evertrace._src.scipy.linalg.systems import lu_factor as lu_factor
 from evertrace._src.scipy.linalg.systems import lu_solve as lu_solve
 from evertrace._src.scipy.linalg.systems import solve as solve
 from evertrace._src.scipy.linalg.systems import solve_triangular as solve_triangular
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "block_diag",

@@ -1,5 +1,6 @@
 """Special functions with the names and meaning of `scipy.special`."""
 
+from evertrace._src import lazy
 from evertrace._src.nn.normalization import logsumexp as logsumexp
 from evertrace._src.scipy.special.bessel import bessel_jn as bessel_jn
 from evertrace._src.scipy.special.bessel import i0 as i0
@@ -53,3 +54,5 @@ from evertrace._src.scipy.special.integrals import expi as expi
 from evertrace._src.scipy.special.integrals import expn as expn
 from evertrace._src.scipy.special.integrals import sici as sici
 from evertrace._src.scipy.special.integrals import spence as spence
+
+lazy.refuse_others(__name__)

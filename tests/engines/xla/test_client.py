@@ -234,6 +234,63 @@ except RuntimeError as error:
     assert run_python(program, **{variable: "abacus"}).startswith("Unknown backend abacus")
 
 
+MISSING = """
+import evertrace as ev, evertrace.numpy as jnp
+<setting>
+try:
+    print(<call>)
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+    print("Fix: install the plugin" in str(error))
+"""
+
+
+@pytest.mark.parametrize("call", ["jnp.ones(3) + 1", "jnp.sin(1.0)", "ev.random.key(0)"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "EVERTRACE_PLATFORMS",
+        "EVERTRACE_PLATFORM_NAME",
+        "JAX_PLATFORMS",
+        "JAX_PLATFORM_NAME",
+        'ev.config.update("platforms", "abacus")',
+        'ev.config.update("jax_platform_name", "abacus")',
+    ],
+)
+def test_no_call_passes_by_a_platform_that_is_missing(run_python, setting, call):
+    is_variable = setting.isupper()
+    program = MISSING.replace("<call>", call)
+    program = program.replace("<setting>", "" if is_variable else setting)
+    printed = run_python(program, **({setting: "abacus"} if is_variable else {}))
+    what, has_fix = printed.splitlines()
+    assert what == "Unknown backend abacus: the available platforms are cpu."
+    assert has_fix == "True"
+
+
+def test_a_process_goes_on_with_a_platform_that_is_there(run_python):
+    """What the text says to do works, after the error as well."""
+    program = MISSING.replace("<setting>", "").replace("<call>", "jnp.sin(1.0)")
+    program += 'ev.config.update("platforms", "cpu")\nprint(jnp.ones(1) + 1)\n'
+    assert run_python(program, JAX_PLATFORM_NAME="abacus").endswith("True\n[2.]")
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"JAX_PLATFORM_NAME": "cpu"}, "cpu"),
+        ({"JAX_PLATFORM_NAME": "gpu", "JAX_PLATFORMS": "cpu"}, "cpu"),
+        ({"JAX_PLATFORMS": "gpu", "EVERTRACE_PLATFORM_NAME": "cpu"}, "cpu"),
+        ({"EVERTRACE_PLATFORM_NAME": "gpu", "EVERTRACE_PLATFORMS": "cpu"}, "cpu"),
+    ],
+)
+def test_of_several_variables_ours_counts(monkeypatch, variables, expected):
+    for name in ("EVERTRACE_PLATFORMS", "EVERTRACE_PLATFORM_NAME", "JAX_PLATFORMS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert config._from_environment().platforms == expected
+
+
 def test_what_the_environment_says_of_memory_reaches_the_plugin_of_gpus(monkeypatch):
     """The page on GPUs names these variables."""
     given = {}

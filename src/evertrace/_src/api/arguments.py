@@ -73,9 +73,18 @@ def flatten_arrays(where, value, name_of=positional_name):
         raise
 
 
-def check_differentiable(where, leaves, holomorphic, allow_int):
-    """Raise unless gradients with respect to these leaves make sense."""
-    for x in leaves:
+def check_differentiable(where, leaves, holomorphic, allow_int, value=None, name_of=None):
+    """Raise unless gradients with respect to these leaves make sense.
+
+    Args:
+      where: whose arguments they are.
+      leaves: arrays.
+      holomorphic: whether they have to be complex.
+      allow_int: whether they may be integers.
+      value: the tree of the leaves, for the error.
+      name_of: makes the name of a leaf of its path; None for no names.
+    """
+    for i, x in enumerate(leaves):
         dtype = x.aval.dtype
         if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
             raise errors.user_error(
@@ -85,9 +94,12 @@ def check_differentiable(where, leaves, holomorphic, allow_int):
                 anchor="grad-dtype",
             )
         if not is_inexact(x.aval) and not allow_int:
+            place = ""
+            if name_of is not None and len(leaves) > 1:
+                place = f" in argument {name_of(tree.flatten_with_path(value)[0][i][0])}"
             raise errors.user_error(
                 TypeError,
-                f"{where}: requires real- or complex-valued inputs, got {dtype}.",
+                f"{where}: requires real- or complex-valued inputs, got {dtype}{place}.",
                 fix="pass floating-point numbers (`1.0` instead of `1`), or choose other argnums; "
                 "`allow_int=True` gives float0 gradients for integers.",
                 anchor="grad-dtype",

@@ -214,12 +214,12 @@ def value_and_grad(
         nums = chosen_arguments(where, argnums, args)
         run = with_chosen(fun, nums, args, kwargs)
         run, chosen = of_tangents(run, tuple([args[n] for n in nums]))
-        leaves, treedef = flatten_arguments(
-            where,
-            chosen,
-            lambda path: f"{nums[path[0].idx]}{tree.keystr(path[1:])}",
-        )
-        check_differentiable(where, leaves, holomorphic, allow_int)
+
+        def name_of(path):
+            return f"{nums[path[0].idx]}{tree.keystr(path[1:])}"
+
+        leaves, treedef = flatten_arguments(where, chosen, name_of)
+        check_differentiable(where, leaves, holomorphic, allow_int, chosen, name_of)
         taped = _Taped(run, treedef, leaves, where, has_aux)
         out = check_scalar_output(where, taped.outs, taped.out_tree, holomorphic)
         cts = taped.pull([literal(1.0, out.aval.dtype, out.aval.weak_type)])

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from evertrace._src import doors, dtypes, errors, markup, native
+from evertrace._src import doors, dtypes, errors, markup, native, tracebacks
+from evertrace._src.arrays import missing
 from evertrace._src.core import engine, transfers
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.formats import Format, row_major
@@ -44,6 +45,9 @@ class _ArrayType(type):
     def __subclasscheck__(cls, kind: type) -> bool:
         return issubclass(kind, Tracer) or super().__subclasscheck__(kind)
 
+    def __dir__(cls) -> list[str]:
+        return missing.without(super().__dir__())
+
 
 class Array(Fields, Members, metaclass=_ArrayType):
     """An immutable n-dimensional array.
@@ -64,6 +68,9 @@ class Array(Fields, Members, metaclass=_ArrayType):
     """
 
     __slots__ = ()
+
+    def __dir__(self) -> list[str]:
+        return missing.without(super().__dir__())
 
     def _not_made_so(self) -> None:
         """Refuse what the class is called with where that is no aval."""
@@ -191,12 +198,16 @@ class Array(Fields, Members, metaclass=_ArrayType):
 
     def block_until_ready(self) -> Array:
         """Wait until the contents have been computed; returns the array."""
-        if self._on_host:
-            native.settle(self)  # raises what went wrong
-        elif self._buffer is None:
-            raise deleted_error(self)
-        else:
-            engine.backend().wait(self._buffer)
+        try:
+            if self._on_host:
+                native.settle(self)  # raises what went wrong
+            elif self._buffer is None:
+                raise deleted_error(self)
+            else:
+                engine.backend().wait(self._buffer)
+        except Exception as error:
+            tracebacks.shorten(error)
+            raise
         return self
 
     def is_ready(self) -> bool:
@@ -220,6 +231,7 @@ class Array(Fields, Members, metaclass=_ArrayType):
 
     # ------------------------------------------------------------ protocols
 
+    @tracebacks.shortened
     def __repr__(self) -> str:
         if self.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
@@ -242,6 +254,7 @@ class Array(Fields, Members, metaclass=_ArrayType):
     def __treescope_ndarray_adapter__(self) -> Any:
         return None if isinstance(self.aval.dtype, dtypes.ExtendedDType) else scoped.adapter(self)
 
+    @tracebacks.shortened
     def __str__(self) -> str:
         return (
             repr(self)
@@ -353,6 +366,9 @@ class Shard:
 
 
 Shard.__module__ = "evertrace"
+
+
+missing.install(Array)
 
 
 def _part(host, aval, device):

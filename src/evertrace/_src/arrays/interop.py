@@ -97,7 +97,15 @@ def from_numpy(x, where="array"):
     dtype = dtypes.canonicalize_dtype(dtype)
     if config.current().watched:
         transfers.check("host_to_device", ShapedArray(x.shape, dtype))
-    return from_host(np.array(x, dtype=dtype, order="C"))
+    return from_host(copied(x, dtype))
+
+
+def copied(x: Any, dtype: Any) -> np.ndarray:
+    """Return a NumPy array of one's own, with the contents of another in rows."""
+    try:
+        return np.array(x, dtype=dtype, order="C")
+    except MemoryError as error:
+        raise errors.numpys_out_of_memory(error) from None
 
 
 def computed(fn: Callable[..., Any], number: Any, *settings: Any) -> Any:
@@ -148,6 +156,11 @@ _REPAIRS: dict[type, str] = {
     list: "make it one array with `jnp.asarray(x)`.",
     tuple: "make it one array with `jnp.asarray(x)`.",
     type(None): "pass an array; a function that changes its argument in place returns None.",
+    dict: "pass its values, `jnp.asarray(list(x.values()))`, or make an array of each, "
+    "`tree.map(jnp.asarray, x)`.",
+    range: "make it one array with `jnp.asarray(x)`.",
+    set: "make one array of its elements, `jnp.asarray(sorted(x))`.",
+    frozenset: "make one array of its elements, `jnp.asarray(sorted(x))`.",
 }
 
 
@@ -173,11 +186,27 @@ def repair_of(x: Any, otherwise: str) -> str:
         return _REPAIRS_OF_KINDS.get(x.dtype.kind, otherwise)
     if hasattr(kind, "__dataclass_fields__"):
         return f"make {kind.__name__} a tree: `ev.tree_util.register_dataclass({kind.__name__})`."
-    return _REPAIRS.get(kind, otherwise)
+    if kind in _REPAIRS:
+        return _REPAIRS[kind]
+    if isinstance(x, dict):
+        return _REPAIRS[dict]
+    if is_of_pandas(kind) and hasattr(kind, "select_dtypes"):
+        return "take its columns of numbers: `x.select_dtypes('number').to_numpy()`."
+    if hasattr(kind, "__dataframe__"):
+        return "take its columns of numbers, each by its name, or `x.to_numpy()` of all."
+    if hasattr(kind, "__next__"):
+        return "make one array of what it yields, `jnp.asarray(list(x))`."
+    if callable(x):
+        return "pass what the function returns; one that is to be called comes before the arrays."
+    return "convert it, `float(x)`." if hasattr(kind, "__float__") else otherwise
 
 
 def kind_in_words(x: Any) -> str:
     """Return what a value that is no array is: its type, and the dtype that it has."""
+    if is_of_pandas(type(x)) and hasattr(x, "columns"):
+        kinds = {name: getattr(getattr(x[name], "dtype", None), "kind", "") for name in x.columns}
+        others = [f" with a column {k!r} that is no number" for k in kinds if kinds[k] in "OSUMmV"]
+        return type(x).__name__ + "".join(others[:1])
     detail = f" with dtype {x.dtype}" if isinstance(x, (np.ndarray, np.generic)) else ""
     return type(x).__name__ + detail
 

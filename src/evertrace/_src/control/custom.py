@@ -436,9 +436,12 @@ tree.register_pytree_node(_Held, lambda held: ((), held.cell), lambda cell, _: c
 
 def missing_rule(rule, method):
     """Build the error for calling a function whose rule was never given."""
+    name = name_of(rule)
+    what = "batching" if method == "def_vmap" else "derivative"
+    variable = name if name.isidentifier() else "f"
     return errors.user_error(
         AttributeError,
-        f"{name_of(rule)}: has no derivative rule yet.",
-        fix=f"define one with `{name_of(rule)}.{method}(...)` before the first call.",
+        f"{name}: has no {what} rule yet.",
+        fix=f"define one with `{variable}.{method}(...)` before the first call.",
         anchor="custom-rule",
     )

@@ -59,6 +59,10 @@ class Backend(Protocol):
         """Copy a NumPy array into a buffer on `device`."""
         ...
 
+    def check_platform(self) -> None:
+        """Raise unless there is the platform that was asked for."""
+        ...
+
     def default_device(self) -> Any:
         """Return the device on which uncommitted work runs."""
         ...
@@ -90,5 +94,7 @@ def backend() -> Backend:
     global loaded
     if loaded is None:
         assert resolver is not None, "evertrace/__init__ sets the engine resolver"
-        loaded = resolver()
+        found = resolver()
+        found.check_platform()
+        loaded = found
     return loaded

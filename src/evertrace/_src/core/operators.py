@@ -79,6 +79,7 @@ class Operators:
     __rsub__: Method
     __rtruediv__: Method
     __rxor__: Method
+    __delitem__: Method
     __setitem__: Method
     __sub__: Method
     __truediv__: Method

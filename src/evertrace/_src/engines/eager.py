@@ -21,14 +21,21 @@ from evertrace._src.engines.choice import choose, engine
 from evertrace._src.engines.host import engine as host
 from evertrace._src.engines.host.plans import plan
 from evertrace._src.engines.protocol import Request
-from evertrace._src.engines.runtime import default_device, parts, put, to_host, wait
+from evertrace._src.engines.runtime import (
+    check_platform,
+    default_device,
+    parts,
+    put,
+    to_host,
+    wait,
+)
 from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.transforms.staging import restage
 
 __all__ = (
-    "call_jaxpr", "call_watched", "default_device", "eager", "interpret_jaxpr", "operand", "parts",
-    "put", "to_host", "wait",
+    "call_jaxpr", "call_watched", "check_platform", "default_device", "eager", "interpret_jaxpr",
+    "operand", "parts", "put", "to_host", "wait",
 )  # fmt: skip
 
 _tapes: Any = LazyModule("evertrace._src.engines.native.engine")
@@ -112,7 +119,7 @@ def _on_host(prim, args, params, device):
     try:
         out = host.apply(prim, args, params)
     except MemoryError as error:
-        raise watch.out_of_memory_error(prim, error) from error
+        raise watch.out_of_memory_error(prim, args, params, error) from None
     if device is not None:
         for x in out if prim.multiple_results else (out,):
             x._device, x._committed = device, True

@@ -83,6 +83,16 @@ def computes_on_cpu():
     return first_device().platform == "cpu"
 
 
+def check_platform():
+    """Raise unless there is the platform that was asked for, where that is another than the CPU.
+
+    Once per process, before it computes anything: a part of the work runs in host memory whatever
+    the platform, and would pass by one that is missing.
+    """
+    if config.first_platform() not in ("", "cpu"):
+        first_device()
+
+
 def devices(platform=None):
     """Return all devices of a platform."""
     return xla().client.devices(platform)

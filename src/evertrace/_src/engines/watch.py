@@ -10,7 +10,6 @@ that it is the derivative of.
 """
 
 import contextlib
-import math
 import threading
 
 import numpy as np
@@ -53,18 +52,10 @@ def no_execution_error(name):
     )
 
 
-def out_of_memory_error(prim, error):
+def out_of_memory_error(prim, args, params, error):
     """Build the error for an operation whose result does not fit into the host's memory."""
-    has = ""
-    if len(error.args) == 2:  # NumPy's: the shape and the dtype
-        shape, dtype = error.args
-        has = errors.what_there_is(math.prod(shape) * dtype.itemsize)
-    return errors.user_error(
-        errors.JaxRuntimeError,
-        f"RESOURCE_EXHAUSTED: Out of memory in {prim.name}: {error}{has}.",
-        fix="use smaller arrays, or compute in pieces.",
-        anchor="JaxRuntimeError",
-    )
+    out = prim.infer(args, params)
+    return errors.numpys_out_of_memory(error, *(out if prim.multiple_results else (out,)))
 
 
 @contextlib.contextmanager

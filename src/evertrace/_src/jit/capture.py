@@ -152,12 +152,26 @@ def _nested(what):
         ) from None
 
 
-@contextlib.contextmanager
-def _our_words(recorder):
-    """Have a refusal end the trace, whatever NumPy, or a function that catches it, makes of it."""
-    try:
-        yield
-    except Exception as error:
+class _OurWords:
+    """Has a refusal end the trace, whatever NumPy, or a function that catches it, makes of it.
+
+    A class, since a frame of `contextlib` would be shown between the user's.
+    """
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, cls, error, traceback):
+        recorder = self.recorder
+        if error is None:
+            if recorder.swallowed() is not None:
+                raise recorder.swallowed()
+            return
+        if not isinstance(error, Exception):
+            return
         says = [x for x in error.args if type(x) is str]  # a late text may not be asked
         is_worded = isinstance(error, ValueError) and any("a sequence" in x for x in says)
         found, cause = error, error.__cause__
@@ -166,10 +180,21 @@ def _our_words(recorder):
         refusal = found if found in recorder.unseen else recorder.swallowed()
         found = found if refusal is None or type(error) is PastTheHook else refusal
         if found is error:
-            raise
+            return
+        if found is cause:  # NumPy caught it in C, so the user's frames are in its error alone
+            found.__traceback__ = _joined(error.__traceback__, found.__traceback__)
         raise found from None
-    if recorder.swallowed() is not None:
-        raise recorder.swallowed()
+
+
+def _joined(outer, inner):
+    """Return the traceback of what was raised, in `inner`, by what `outer` ends in."""
+    entries = []
+    while outer is not None:
+        entries.append(outer)
+        outer = outer.tb_next
+    for x in reversed(entries):
+        inner = types.TracebackType(inner, x.tb_frame, x.tb_lasti, x.tb_lineno)
+    return inner
 
 
 @in_place_of_python  # it calls the function, which may take other arguments
@@ -186,7 +211,7 @@ def _record(call, name, leave, recorder, lifter, leaving, waiting):
         with _nested(f"{recorder.name}: an argument, or what the function captures,"):
             recorder.inputs.gives, recorder.moved = bool(call.donated_roots), call.moved
             fun, args, kwargs = call.lift(lifter)
-        with leaving, _our_words(recorder):
+        with leaving, _OurWords(recorder):
             result = fun(*args, **kwargs)
             awaited = type(result) is types.CoroutineType  # asks nothing of the result
             if awaited:

@@ -133,7 +133,10 @@ def _empty(x):
             TypeError,
             f"an object of {cls.__module__}.{cls.__qualname__} is made by C, which makes none with "
             "traced arrays in their places.",
-            fix="pass in the arrays that it holds.",
+            fix="pass in the arrays that the table holds, `df['column'].to_numpy()` of a column "
+            "or `df.to_numpy()` of all."
+            if cls.__module__.startswith("pandas.")
+            else "pass in the arrays that it holds.",
             anchor="objects-as-nodes",
         ) from None
     if base is collections.deque:

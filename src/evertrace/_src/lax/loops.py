@@ -14,7 +14,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from evertrace._src import config, dtypes, errors, tree
+from evertrace._src import config, doors, dtypes, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import (
     as_arrays,
@@ -379,8 +379,19 @@ def scan(
       >>> last, balances
       (Array(144.1, dtype=float32), Array([100., 110., 131.], dtype=float32))
     """
+    _check_function("scan", f, "scan(f, init, xs)")
     label = named(parameter(f, 0))
     return _scan("scan", label, f, init, xs, length, bool(reverse), unroll)
+
+
+def _check_function(name, f, call):
+    if not callable(f):
+        raise errors.user_error(
+            TypeError,
+            f"{name}: the first argument must be a function, got {doors.shown(f)}.",
+            fix=f"give the function first: `{call}`.",
+            anchor="arguments",
+        )
 
 
 def _scan(where, label, f, init, xs, length, reverse, unroll):
@@ -542,6 +553,7 @@ def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
       Array([[0.25, 0.75],
              [0.5 , 0.5 ]], dtype=float32)
     """
+    _check_function("map", f, "map(f, xs)")
     if batch_size is not None:
         return _map_in_batches(f, xs, operator.index(batch_size))
     _, ys = scan(lambda _, x: ((), f(x)), (), xs)

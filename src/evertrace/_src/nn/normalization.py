@@ -163,7 +163,11 @@ def logmeanexp(
 def _shifted(name, x, axis, mask):
     """Return x minus its largest element, masked elements being -inf."""
     (x,) = promote_inexact(name, operand(name, x))
-    top = _largest(x, axis, mask)
+    try:
+        top = _largest(x, axis, mask)
+    except errors.AxisError:
+        canonical_axes(name, axis, x.ndim)  # says it of the function that was called
+        raise
     if mask is None:
         return x - top
     return choose(mask, x, -np.inf) - _finite_or_zero(top)

@@ -97,8 +97,12 @@ def static_int(name, argument, value) -> int:
         raise _no_integer_error(name, argument, value) from None
 
 
+_OF_LISTS = ("concat", "concatenate", "stack", "unstack")
+"""Functions of several arrays, one list, with an axis after it."""
+
+
 def _no_integer_error(name, argument, value):
-    if getattr(value, "ndim", 0):
+    if getattr(value, "ndim", 0) and name in _OF_LISTS:
         fix = f"give several arrays as one list: `{name}([a, b])`."
     elif isinstance(value, tuple | list):
         fix = "give one number, without brackets."

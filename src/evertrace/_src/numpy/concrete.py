@@ -1,4 +1,4 @@
-"""From arrays to Python and NumPy values: conditions, numbers, memory, text.
+"""From arrays to Python and NumPy values: asked, numbers, memory, text.
 
 All of these need the contents. Where tracing knows only a type, the error names what was asked
 for, the arguments that the value depends on, and the way to say the same thing to a compiler.
@@ -13,7 +13,10 @@ from evertrace._src import dtypes, errors, source
 from evertrace._src.arrays.array import refuse_keys
 from evertrace._src.core.jaxpr import Var
 from evertrace._src.core.tracer import Tracer, concrete_value, escaped_tracer_error, state
+from evertrace._src.lazy import LazyModule
 from evertrace._src.transforms.staging import provenance
+
+asked: Any = LazyModule("evertrace._src.numpy.asked")  # for messages
 
 
 def host_value(x):
@@ -90,11 +93,11 @@ def to_bool(x):
             errors.TracerBoolConversionError,
             x,
             "bool (an array as the condition of if, while, and, or, not)",
-            f"choose with `jnp.where` or `lax.cond`, loop with `lax.while_loop`{_or_static(x)}.",
+            f"{_instead_of_truth()}{_or_static(x)}.",
         )
     if value.size != 1:
         what = "an empty array" if value.size == 0 else "an array with more than one element"
-        fix = "test `x.size > 0`." if value.size == 0 else "use `x.any()` or `x.all()`."
+        fix = "test `x.size > 0`." if value.size == 0 else _truth_of_many()
         raise errors.user_error(
             ValueError,
             f"The truth value of {what} is ambiguous (shape {value.shape}).",
@@ -102,6 +105,30 @@ def to_bool(x):
             anchor="python-scalar",
         )
     return bool(value.reshape(()))
+
+
+def _instead_of_number(name):
+    """Return the advice where a traced array is asked for the number that it holds."""
+    if fix := asked.assigned_here() or _same_function():
+        return fix.rstrip(".")
+    return f"convert the dtype with `x.astype({name})`"
+
+
+def _instead_of_truth():
+    """Return the advice where the truth of a traced array is asked for."""
+    if assigned := asked.assigned_here():  # to a NumPy array of booleans
+        return assigned.rstrip(".")
+    fix, is_condition = asked.asked_here()
+    choose = "choose with `jnp.where` or `lax.cond`, loop with `lax.while_loop`"
+    return f"{fix}, and {choose}" if fix and is_condition else fix or choose
+
+
+def _truth_of_many():
+    """Return the advice where the truth of an array of many elements is asked for."""
+    fix, is_condition = asked.asked_here()
+    if not fix:
+        return "use `x.any()` or `x.all()`."
+    return f"{fix}, and take `.any()` or `.all()` of it." if is_condition else f"{fix}."
 
 
 def _scalar_contents(x, name):
@@ -113,7 +140,7 @@ def _scalar_contents(x, name):
             errors.ConcretizationTypeError,
             x,
             f"{name}() of an array",
-            f"{_same_function() or f'convert the dtype with `x.astype({name})`'}{_or_static(x)}.",
+            f"{_instead_of_number(name)}{_or_static(x)}.",
         )
     if value.ndim:
         raise errors.user_error(
@@ -169,10 +196,22 @@ def to_index(x):
             TypeError,
             f"Only integer scalar arrays can be converted to a scalar index; got "
             f"{x.aval.str_short()}.",
-            fix="convert it, e.g. `int(x)`.",
+            fix=_integer_of(x, value.ndim),
             anchor="python-scalar",
         )
     return int(value)
+
+
+def _integer_of(x, ndim):
+    """Return the advice where Python asks for an integer, and gets another array."""
+    if ndim:
+        return "take one element, e.g. `x[0]`, or index an array: `jnp.asarray(values)[x]`."
+    if isinstance(x, Tracer):  # of a derivative, which no integer has
+        return (
+            "pass it as an integer argument of its own, which `grad` leaves alone: `argnums` says "
+            "of which arguments derivatives are taken."
+        )
+    return "convert it, e.g. `int(x)`."
 
 
 def to_numpy(x, dtype=None, copy=None):
@@ -190,7 +229,8 @@ def to_numpy(x, dtype=None, copy=None):
             errors.TracerArrayConversionError,
             x,
             "__array__ (an array handed to NumPy)",
-            "use the function of the same name in `evertrace.numpy`, or call NumPy through "
+            asked.assigned_here()
+            or "use the function of the same name in `evertrace.numpy`, or call NumPy through "
             "`pure_callback`.",
         )
     if copy or (dtype is not None and np.dtype(dtype) != value.dtype):

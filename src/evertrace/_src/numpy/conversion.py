@@ -7,7 +7,13 @@ import numpy as np
 
 from evertrace._src import doors, dtypes, errors
 from evertrace._src.arrays.array import from_host
-from evertrace._src.arrays.interop import as_array, from_numpy
+from evertrace._src.arrays.interop import (
+    as_array,
+    copied,
+    from_numpy,
+    is_column,
+    not_an_array_error,
+)
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.numpy.promotion import SCALARS, is_operand
@@ -37,7 +43,10 @@ def as_given(x, dtype, copy):
             fix="pass numbers; `nan` stands for a missing float.",
             anchor="not-an-array",
         )
-    return _from_numpy(np.asarray(x), dtype)
+    made = np.asarray(x)
+    if made.dtype.kind == "O" and not is_column(kind):
+        raise not_an_array_error(x, "array")  # of what was given, not of what NumPy made of it
+    return _from_numpy(made, dtype)
 
 
 def converted(x, dtype, copy=False):
@@ -68,7 +77,7 @@ def _from_numpy(x, dtype):
     truncates = dtypes.issubdtype(dtype, np.integer) and x.dtype.kind not in "iub"
     if truncates or x.dtype.kind in "cOSUMmV":
         return convert_to(from_numpy(x, "array"), dtype)
-    return from_host(np.array(x, dtype=dtype, order="C"))
+    return from_host(copied(x, dtype))
 
 
 def _from_sequence(x, dtype):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dims, dtypes, errors, native
+from evertrace._src import dims, doors, dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, from_numpy
 from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
@@ -462,6 +462,14 @@ def arange(
     given = [x for x in (start, stop, step) if x is not None]
     if not given:
         raise errors.user_error(TypeError, "arange: requires a stop.", fix="pass a size.")
+    for x in given:
+        if type(x) is str:
+            raise errors.user_error(
+                TypeError,
+                f"arange: takes numbers, got the text {doors.shown(x)}.",
+                fix="read the number, `int(text)` or `float(text)`.",
+                anchor="python-scalar",
+            )
     kinds = [0 if dims.is_dim(x) else x for x in given]
     found = dtypes.result_type(*kinds) if dtype is None else user_dtype("arange", dtype)
     first = "stop" if stop is None else "start"

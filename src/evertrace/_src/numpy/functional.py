@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dims, errors, native
+from evertrace._src import dims, doors, errors, native
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import rows_of
@@ -82,6 +82,13 @@ def apply_along_axis(
       Array([[ 1,  3,  6],
              [ 4,  9, 15]], dtype=int32)
     """
+    if np.ndim(axis) and not np.ndim(arr):
+        raise errors.user_error(
+            TypeError,
+            f"apply_along_axis: axis must be an integer, got {doors.shown(axis)}.",
+            fix="give the axis before the array: `apply_along_axis(f, axis, x)`.",
+            anchor="arguments",
+        )
     x = operand("apply_along_axis", arr)
     axis = canonical_axis("apply_along_axis", axis, x.aval.ndim)
     mapped = functools.partial(_call_on_vector, func1d, args, kwargs)

@@ -98,11 +98,15 @@ def _operands(name, arrays, dtype):
     """Return the arrays of a sequence in one dtype."""
     if isinstance(arrays, np.ndarray) or hasattr(arrays, "aval"):
         arrays = list(operand(name, arrays))
-    if not isinstance(arrays, tuple | list) or not arrays:
+    is_sequence = isinstance(arrays, tuple | list)
+    if not is_sequence or not arrays:
         raise errors.user_error(
-            ValueError if isinstance(arrays, tuple | list) else TypeError,
-            f"{name}: needs a sequence of at least one array, got {type(arrays).__name__}.",
-            fix="pass a list or a tuple of arrays.",
+            ValueError if is_sequence else TypeError,
+            f"{name}: needs a sequence of at least one array, got "
+            f"{'an empty ' if is_sequence else ''}{type(arrays).__name__}.",
+            fix="put an array in it first; where there may be none, return `jnp.zeros((0, n))`."
+            if is_sequence
+            else "pass a list or a tuple of arrays.",
             anchor="shape-concatenate",
         )
     if dtype is None:

@@ -89,8 +89,20 @@ def _byteswap(self):
     return bitcast_convert_type_p.bind(reversed_, new_dtype=self.dtype)
 
 
-def _view(self, dtype=None, type=None):
+def _is_shape(x):
+    return isinstance(x, int) or (isinstance(x, tuple) and all(isinstance(n, int) for n in x))
+
+
+def _view(self, dtype: Any = None, type=None):
     """Return the same bits read as another dtype; the last axis grows or shrinks."""
+    if _is_shape(dtype):
+        shape = dtype if type is None else (dtype, type)
+        raise errors.user_error(
+            TypeError,
+            f"view: takes a dtype, got {dtype}.",
+            fix=f"give another shape by `x.reshape({shape})`.",
+            anchor="dtype-unsupported",
+        )
     new = self.dtype if dtype is None else dtypes.check_user_dtype_supported(dtype, "view")
     if new == self.dtype:
         return self

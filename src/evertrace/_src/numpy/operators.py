@@ -132,6 +132,15 @@ def _setitem(self, index, value):
     )
 
 
+def _delitem(self, index):
+    raise errors.user_error(
+        TypeError,
+        "Array object does not support item deletion: arrays are immutable.",
+        fix="use `x = jnp.delete(x, index)`, which returns a shorter array.",
+        anchor="immutable",
+    )
+
+
 def _round(self, ndigits=None):
     return elementary.round(self, 0 if ndigits is None else ndigits)
 
@@ -168,6 +177,7 @@ install(
     __bool__=concrete.to_bool,
     __buffer__=concrete.to_buffer,
     __complex__=concrete.to_complex,
+    __delitem__=_delitem,
     __float__=concrete.to_float,
     __format__=concrete.format_array,
     __index__=concrete.to_index,

@@ -21,7 +21,7 @@ import numpy as np
 
 from evertrace._src import config, dtypes, errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.arrays.interop import as_operand, is_column, not_an_array_error
+from evertrace._src.arrays.interop import as_operand, is_column, not_an_array_error, repair_of
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.core.tracer import EVAL, Tracer, state
@@ -84,7 +84,7 @@ def as_argument(name, position, x, borrow=False):
         f"{name} requires ndarray or scalar arguments, got {kind} at position {position}.",
         fix="convert it first with `evertrace.numpy.asarray`."
         if isinstance(x, (list, tuple))
-        else "pass an array, a NumPy array or a Python scalar.",
+        else repair_of(x, "pass an array, a NumPy array or a Python scalar."),
         anchor="not-an-array",
     )
 

@@ -171,7 +171,15 @@ def repeat(
     if known is not None and known.aval.size == 1 and total_repeat_length is None:
         return _repeat_evenly(x, int(known._contents().reshape(())), axis)
     size = x.aval.shape[axis]
-    repeats = broadcast_to(ravel(repeats), (size,))
+    repeats = ravel(repeats)
+    if repeats.aval.size not in (1, size):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"repeat: {repeats.aval.size} counts for the {size} elements along axis {axis}.",
+            fix=f"give one count for all, or {size} of them, one per element.",
+            anchor="shape-broadcast",
+        )
+    repeats = broadcast_to(repeats, (size,))
     if known is not None:
         indices = np.repeat(
             np.arange(size, dtype=np.int32), np.broadcast_to(known._contents(), (size,))

@@ -48,18 +48,16 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-def as_matrices(name, *args) -> list[Array]:
+def as_matrices(name, *args, check=matrices.check_matrices) -> list[Array]:
     """Return arguments as arrays of one inexact dtype, the first of them matrices."""
     xs = promote_dtypes_inexact(name, *[operand(name, a) for a in args])
-    matrices.check_matrices(name, xs[0].aval)
+    check(name, xs[0].aval)
     return xs
 
 
 def as_square(name, *args) -> list[Array]:
     """Return arguments as arrays of one inexact dtype, the first of them square matrices."""
-    xs = as_matrices(name, *args)
-    matrices.check_square(name, xs[0].aval)
-    return xs
+    return as_matrices(name, *args, check=matrices.check_square)
 
 
 def adjoint(x) -> Array:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays import missing
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
@@ -115,6 +116,9 @@ class IndexRef(native.IndexRefBase):
         return self.set(func(taken), **options)
 
 
+for _name in dir(IndexRef):
+    if not _name.startswith("_") and not hasattr(IndexHelper, _name):
+        setattr(IndexHelper, _name, missing.Missing(_name, missing.MissingIndex))
 native.set_at_classes(IndexHelper, IndexRef)
 
 
@@ -144,6 +148,10 @@ def _operand(x, values):
     return from_host(np.asarray(values, x.aval.dtype)) if fits else values
 
 
+_OPTIONS = (
+    "indices_are_sorted", "unique_indices", "mode", "wrap_negative_indices", "fill_value",
+    "out_sharding",
+)  # fmt: skip
 _FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -176,11 +184,21 @@ def scatter_update(
     mode=None,
     wrap_negative_indices=True,
     fill_value=None,
+    **others,
 ):
     """Apply one of the scatter primitives at an index."""
+    for option in others:
+        raise errors.user_error(
+            TypeError,
+            f"at: an update takes no option {option!r}.",
+            fix=errors.suggestion(option, _OPTIONS, f"choose of {', '.join(_OPTIONS)}."),
+            anchor="arguments",
+        )
     x, index = _with_boolean_axes(x, index)
     found = _layout(x.aval.shape, index, wrap_negative_indices)
-    values = broadcast_to(_without_leading_ones(values, found.full_shape), found.full_shape)
+    values = _without_leading_ones(values, found.full_shape)
+    _check_fits(values.aval.shape, found.full_shape)
+    values = broadcast_to(values, found.full_shape)
     values = structural.squeeze(values, found.new_dims)
     return ops.scatter(
         prim,
@@ -228,6 +246,22 @@ def _without_leading_ones(values, shape):
     if extra > 0 and values.aval.shape[:extra] == (1,) * extra:
         return structural.reshape(values, values.aval.shape[extra:])
     return values
+
+
+def _check_fits(given, shape):
+    """Raise unless values of one shape can be repeated to fill a place of another."""
+    pairs = zip(reversed(given), reversed(shape), strict=False)
+    if len(given) <= len(shape) and all(a in (1, b) for a, b in pairs):
+        return
+    fix = f"give values of shape {shape}, or one number for the whole place"
+    if not shape:
+        fix = "give one number, or name as many places as there are values, `x.at[start:stop]`"
+    raise errors.user_error(
+        errors.ShapeError,
+        f"at: cannot broadcast values of shape {given} to shape {shape} of the place.",
+        fix=f"{fix}.",
+        anchor="shape-broadcast",
+    )
 
 
 def _promoted(x, values):

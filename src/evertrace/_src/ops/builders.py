@@ -144,13 +144,21 @@ def check_dtype(name, aval, allowed):
         raise errors.user_error(
             errors.DTypeError,
             f"{name}: does not accept dtype {aval.dtype}; accepted are {kinds}.",
-            fix=f"convert the operand first, e.g. `x.astype({_example(allowed)})`.",
+            fix=(aval.dtype == bool and _OF_BOOLEANS.get(name))
+            or f"convert the operand first, e.g. `x.astype({_example(allowed)})`.",
             anchor="dtype",
         )
     _allowed.add((aval.dtype, allowed))
 
 
 _allowed = set()
+
+
+_OF_BOOLEANS = {
+    "neg": "use `~x`, which says of each whether it is False.",
+    "sub": "use `x ^ y`, which says where the two differ, or count in integers, `x.astype(int)`.",
+}
+"""What NumPy has for arithmetic of booleans that means nothing."""
 
 
 def _example(allowed):

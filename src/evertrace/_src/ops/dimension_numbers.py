@@ -113,7 +113,7 @@ class GatherScatterMode(enum.Enum):
         except (KeyError, TypeError):
             raise user_error(
                 ValueError,
-                f"GatherScatterMode: there is no mode {mode!r}.",
+                f"mode: there is no mode {mode!r}.",
                 fix='use "clip", "fill", "drop" or "promise_in_bounds".',
                 anchor="choice",
             ) from None

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from evertrace._src import config, dims, dtypes, errors, native
+from evertrace._src import config, dims, doors, dtypes, errors, native
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array, from_numpy
 from evertrace._src.core.tracer import Tracer
@@ -120,6 +120,13 @@ def int_dtype(name, dtype) -> np.dtype[Any]:
 
 
 def _of_kind(name, dtype, default, kind, kind_name):
+    if type(dtype) in (int, float):
+        raise errors.user_error(
+            TypeError,
+            f"{name}: dtype must be a {kind_name} type, got the number {dtype}.",
+            fix=_fix_of_numbers(name),
+            anchor="dtype-unsupported",
+        )
     dtype = dtypes.check_user_dtype_supported(default if dtype is None else dtype, name)
     if not dtypes.issubdtype(dtype, kind):
         raise errors.user_error(
@@ -129,6 +136,18 @@ def _of_kind(name, dtype, default, kind, kind_name):
             anchor="dtype",
         )
     return dtype
+
+
+def _fix_of_numbers(name):
+    """Return what to do where bounds, or the parameters of NumPy's function, stand for the type."""
+    if name == "uniform":
+        return "give the shape, and the bounds by name: `uniform(key, shape, minval=a, maxval=b)`."
+    if name in _OF_PLACE_AND_SCALE:
+        return f"give the shape, then scale and shift the result: `{name}(key, shape) * b + a`."
+    return f'name it: `dtype="{dtypes.default_dtype(float)}"`.'
+
+
+_OF_PLACE_AND_SCALE = ("cauchy", "exponential", "gumbel", "laplace", "logistic", "normal")
 
 
 def drawn_in(dtype, bits=32):
@@ -144,8 +163,24 @@ def operand(name, x, dtype=None) -> Array:
     """Return a parameter as an array or tracer, in `dtype` if one is given."""
     if type(x) in NUMBERS and dtype is not None:
         return from_host(np.asarray(x, dtype))
+    if type(x) in (tuple, list):
+        raise _sequence_error(name, x)
     x = as_array(x, name)
     return x if dtype is None else convert(x, dtype)
+
+
+def _sequence_error(name, x):
+    """Build the error of a parameter that is a sequence: it may have been meant for the shape."""
+    fix = "make one array of parameters with `jnp.asarray(x)`."
+    if type(x) is tuple and all(type(size) is int for size in x):
+        fix = f"give a shape by its name, `{name}(key, ..., shape={x})`; {fix}"
+    return errors.user_error(
+        TypeError,
+        f"{name}: a parameter of the distribution is an array or a number, got "
+        f"{doors.shown(x)} of type {type(x).__name__}.",
+        fix=fix,
+        anchor="not-an-array",
+    )
 
 
 def broadcast_shape(name, *xs):

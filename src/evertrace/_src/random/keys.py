@@ -293,6 +293,14 @@ def fold_in(key: Key, data: int | ArrayLike) -> Array:
     typed, is_raw = one_key("fold_in", key)
     if isinstance(data, int):
         word = number(data if type_of_number(data) is int else int(data), ops.WORD)
+    elif isinstance(data, str | bytes):
+        as_bytes = "text.encode()" if isinstance(data, str) else "text"
+        raise errors.user_error(
+            TypeError,
+            f"fold_in: the number must be an integer, got the text {doors.shown(data)}.",
+            fix=f"make a number of the text: `zlib.crc32({as_bytes})`.",
+            anchor="random-key",
+        )
     else:
         word = as_operand(data, "fold_in")
     if word.shape:

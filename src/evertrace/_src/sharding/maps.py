@@ -349,13 +349,17 @@ def _spec_along(axis, ndim):
     return PartitionSpec() if axis is None else PartitionSpec(*[None] * (axis % ndim), "pmap axis")
 
 
+def _devices(count):
+    return "is one device" if count == 1 else f"are {count} devices"
+
+
 def _check_size(where, size, devices, backend):
     """Raise if there are more parts than devices."""
     count = len(runtime.devices(backend) if devices is None else devices)
     if size > count:
         raise errors.user_error(
             ValueError,
-            f"{where}: the mapped axis has size {size}, and there are {count} devices.",
+            f"{where}: the mapped axis has size {size}, and there {_devices(count)}.",
             fix="use `vmap`, or a leading axis no longer than `ev.device_count()`.",
             anchor="mesh",
         )

@@ -39,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
+_CACHE_HELP = "list: each program; size: bytes of all; clear: remove them"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m evertrace", description="Evertrace's tools.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -46,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("--devices", action="store_true", help="open the devices and name them")
     info.set_defaults(run=_info)
     cache = commands.add_parser("cache", help="the compiled programs that are kept on disk")
-    cache.add_argument("what", choices=("list", "size", "clear"))
+    cache.add_argument("what", choices=("list", "size", "clear"), help=_CACHE_HELP)
     cache.set_defaults(run=_cache)
     docs = commands.add_parser("docs", help="what a message means: the section that it names")
     docs.add_argument("anchor", nargs="?", help="the last word of the message")

@@ -1,5 +1,6 @@
 """Arrays over many hosts on disks: names that raise when they are used."""
 
+from evertrace._src import lazy
 from evertrace._src.experimental.left_out import LeftOut as _LeftOut
 from evertrace._src.experimental.left_out import left_out as _left_out
 
@@ -15,3 +16,5 @@ run_serialization: _LeftOut = _left_out(_HERE, "serialization.run_serialization"
 get_tensorstore_spec: _LeftOut = _left_out(_HERE, "serialization.get_tensorstore_spec", _WHY)
 
 __all__: list[str] = []
+
+lazy.refuse_others(__name__)

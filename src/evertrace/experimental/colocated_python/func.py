@@ -1,5 +1,6 @@
 """Functions beside the devices of other hosts: names that libraries read when imported."""
 
+from evertrace._src import lazy
 from evertrace._src.experimental.left_out import left_out as _left_out
 
 _HERE = "evertrace.experimental.colocated_python"
@@ -11,3 +12,5 @@ _make_prng_wrapped_fun = _left_out(
 )
 
 __all__: list[str] = []
+
+lazy.refuse_others(__name__)

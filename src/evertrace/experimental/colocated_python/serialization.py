@@ -1,5 +1,6 @@
 """Functions as bytes for other hosts: nothing, for there are none."""
 
+from evertrace._src import lazy
 from evertrace._src.experimental.left_out import LeftOut as _LeftOut
 from evertrace._src.experimental.left_out import left_out as _left_out
 
@@ -12,3 +13,5 @@ DeviceList: _LeftOut = _left_out(
 )
 
 __all__: list[str] = []
+
+lazy.refuse_others(__name__)

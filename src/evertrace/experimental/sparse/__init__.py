@@ -1,6 +1,7 @@
 """Sparse arrays by coordinates (`BCOO`) and in other formats, functions of them, and `sparsify`."""
 
 import evertrace._src.experimental.sparse.operators as _  # noqa: F401  gives them their operators
+from evertrace._src import lazy
 from evertrace._src.experimental.sparse.arrays import BCOO as BCOO
 from evertrace._src.experimental.sparse.arrays import JAXSparse as JAXSparse
 from evertrace._src.experimental.sparse.arrays import bcoo_extract as bcoo_extract
@@ -105,6 +106,8 @@ from . import linalg as linalg
 from . import random as random
 from . import transform as transform
 from . import util as util
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "BCOO",

@@ -1,5 +1,6 @@
 """Sparse arrays by coordinates."""
 
+from evertrace._src import lazy
 from evertrace._src.experimental.sparse.arrays import BCOO as BCOO
 from evertrace._src.experimental.sparse.arrays import JAXSparse as JAXSparse
 from evertrace._src.experimental.sparse.arrays import bcoo_extract as bcoo_extract
@@ -49,3 +50,5 @@ from evertrace._src.experimental.sparse.windows import (
     bcoo_dot_general_sampled_p as bcoo_dot_general_sampled_p,
 )
 from evertrace._src.experimental.sparse.windows import bcoo_gather as bcoo_gather
+
+lazy.refuse_others(__name__)

@@ -1,5 +1,6 @@
 """Batches of sparse matrices by rows."""
 
+from evertrace._src import lazy
 from evertrace._src.experimental.sparse.arrays import JAXSparse as JAXSparse
 from evertrace._src.experimental.sparse.coordinates import (
     CuSparseEfficiencyWarning as CuSparseEfficiencyWarning,
@@ -21,3 +22,5 @@ from evertrace._src.experimental.sparse.matrices import bcsr_extract_p as bcsr_e
 from evertrace._src.experimental.sparse.matrices import bcsr_fromdense as bcsr_fromdense
 from evertrace._src.experimental.sparse.matrices import bcsr_sum_duplicates as bcsr_sum_duplicates
 from evertrace._src.experimental.sparse.matrices import bcsr_todense as bcsr_todense
+
+lazy.refuse_others(__name__)

@@ -1,5 +1,6 @@
 """Sparse matrices by coordinates."""
 
+from evertrace._src import lazy
 from evertrace._src.experimental.sparse.arrays import JAXSparse as JAXSparse
 from evertrace._src.experimental.sparse.coordinates import (
     CuSparseEfficiencyWarning as CuSparseEfficiencyWarning,
@@ -13,3 +14,5 @@ from evertrace._src.experimental.sparse.matrices import coo_matmat_p as coo_matm
 from evertrace._src.experimental.sparse.matrices import coo_matvec as coo_matvec
 from evertrace._src.experimental.sparse.matrices import coo_matvec_p as coo_matvec_p
 from evertrace._src.experimental.sparse.matrices import coo_todense as coo_todense
+
+lazy.refuse_others(__name__)

@@ -1,5 +1,6 @@
 """Sparse matrices by rows or columns."""
 
+from evertrace._src import lazy
 from evertrace._src.experimental.sparse.arrays import JAXSparse as JAXSparse
 from evertrace._src.experimental.sparse.coordinates import (
     CuSparseEfficiencyWarning as CuSparseEfficiencyWarning,
@@ -14,3 +15,5 @@ from evertrace._src.experimental.sparse.matrices import csr_matmat_p as csr_matm
 from evertrace._src.experimental.sparse.matrices import csr_matvec as csr_matvec
 from evertrace._src.experimental.sparse.matrices import csr_matvec_p as csr_matvec_p
 from evertrace._src.experimental.sparse.matrices import csr_todense as csr_todense
+
+lazy.refuse_others(__name__)

@@ -1,5 +1,6 @@
 """What is raised and warned of sparse arrays."""
 
+from evertrace._src import lazy
 from evertrace._src.experimental.sparse.coordinates import (
     CuSparseEfficiencyWarning as CuSparseEfficiencyWarning,
 )
@@ -9,3 +10,5 @@ from evertrace._src.experimental.sparse.coordinates import (
 from evertrace._src.experimental.sparse.coordinates import (
     SparseEfficiencyWarning as SparseEfficiencyWarning,
 )
+
+lazy.refuse_others(__name__)

@@ -1,5 +1,6 @@
 """The IR and primitives, under JAX's names for extenders."""
 
+from evertrace._src import lazy
 from evertrace._src.api.extending import Primitive as Primitive
 from evertrace._src.api.extending import jaxpr_as_fun as jaxpr_as_fun
 from evertrace._src.api.extending_values import DropVar as DropVar
@@ -44,6 +45,8 @@ from evertrace._src.errors import InconclusiveDimensionOperation as Inconclusive
 from evertrace._src.errors import JaxprTypeError as JaxprTypeError
 
 from . import primitives as primitives
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "InconclusiveDimensionOperation", "Jaxpr",

@@ -6,6 +6,7 @@ function is always `jit_p`, tokens and placements are no operations, references 
 
 from typing import Any
 
+from evertrace._src import lazy
 from evertrace._src.api.extending_values import never_staged as _never_staged
 from evertrace._src.control.call import jit_p as jit_p
 from evertrace._src.control.checkpoint import remat_p as remat_p
@@ -181,6 +182,8 @@ device_put_p: Any = _never_staged("device_put")
 empty2_p: Any = _never_staged("empty2")
 get_p: Any = _never_staged("get")
 swap_p: Any = _never_staged("swap")
+
+lazy.refuse_others(__name__)
 
 __all__ = [
     "abs_p", "acos_p", "acosh_p", "add_jaxvals_p", "add_p", "after_all_p", "all_gather_p",

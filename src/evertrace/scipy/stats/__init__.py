@@ -1,5 +1,6 @@
 """Distributions and statistics with the names and meaning of `scipy.stats`."""
 
+from evertrace._src import lazy
 from evertrace._src.scipy.stats.kernels import gaussian_kde as gaussian_kde
 from evertrace._src.scipy.stats.samples import mode as mode
 from evertrace._src.scipy.stats.samples import rankdata as rankdata
@@ -31,3 +32,5 @@ from . import truncnorm as truncnorm
 from . import uniform as uniform
 from . import vonmises as vonmises
 from . import wrapcauchy as wrapcauchy
+
+lazy.refuse_others(__name__)

@@ -165,7 +165,7 @@ def block(raws: Sequence[Any]) -> None:
     try:
         compat.block_until_ready(raws)
     except compat.BackendError as error:
-        fail(error, "block_until_ready")
+        fail(error, "waiting for an array")
 
 
 def is_ready(raw: Any) -> bool:

@@ -1,7 +1,7 @@
 """PJRT clients and their devices: one client per platform, made when it is first needed.
 
 The idea: `get_client` is the only door to hardware. Which platform it opens by default follows
-the configuration (``platforms``, also EVERTRACE_PLATFORMS or JAX_PLATFORMS) and otherwise what the
+the configuration (``platforms``, see `config` for the variables) and otherwise what the
 machine has: an accelerator whose plugin is installed and finds devices, else the CPU. Some levers
 of XLA's CPU runtime work only before the client exists; they are pulled here, just before.
 """

@@ -58,11 +58,21 @@ def fail(error: Exception, what: str) -> NoReturn:
     if cause is None and "CpuCallback" in text and "\nKeyboardInterrupt" in text:
         raise KeyboardInterrupt from None  # it came before the wrapper could catch it
     if cause is None:
+        is_short = text.startswith("RESOURCE_EXHAUSTED")  # which is said: the cause says no more
         raise errors.user_error(
-            errors.JaxRuntimeError, f"{text}\n  while {what}", fix=_fix(text)
-        ) from error
+            errors.JaxRuntimeError,
+            f"{text}\n  while {what}{_LATER if is_short and what in _READING else ''}",
+            fix=_fix(text),
+        ) from None if is_short else error
     cause.add_note(f"Raised by a Python function that a program called back, while {what}.")
     raise cause from cause.__cause__
+
+
+_READING = ("reading an array", "waiting for an array")
+_LATER = (
+    ", which a call was to compute; "
+    '`config.update("cpu_enable_async_dispatch", False)` has the call itself raise it'
+)
 
 
 def fail_compile(error: Exception, text: str) -> NoReturn:

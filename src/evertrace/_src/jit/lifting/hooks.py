@@ -6,11 +6,13 @@ A call that hits never sees either. Other threads read the values from before th
 """
 
 import functools
+import sys
 import threading
 import types
 
-from evertrace._src import errors
+from evertrace._src import errors, source
 from evertrace._src.jit.lifting import asking, elsewhere
+from evertrace._src.jit.lifting.code import is_library_file
 from evertrace._src.tracebacks import in_place_of_python
 
 get_ident = threading.get_ident
@@ -150,15 +152,31 @@ def opaque(value, node):
 
 
 def opaque_error(value, path):
-    """Build the error for state that cannot be watched."""
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    """Build the error for state that cannot be watched, at the line that led to its use."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    fix = "read it outside of the jitted function and pass in what it gives."
+    if kind.startswith("pandas."):  # what a table keeps its columns in
+        path, kind = path.removesuffix("._mgr"), "table of pandas"
+        name = path.rpartition(" ")[2]
+        fix = f"pass in its columns, `{name}['column']`, or an array of all, `{name}.to_numpy()`."
     return errors.user_error(
         errors.OpaqueStateError,
-        f"jit: {path} is a {kind.removeprefix('builtins.')}: what it holds cannot be seen, so a "
-        f"compiled program that used it could go stale unnoticed.",
-        fix="read it outside of the jitted function and pass in what it gives.",
+        f"jit: {path} is a {kind}: what it holds cannot be seen, so a compiled program that used "
+        "it could go stale unnoticed.",
+        fix=fix,
         anchor="opaque-state",
+        src=_asked_from(sys._getframe(1)),
     )
+
+
+def _asked_from(frame):
+    """Return the innermost place that is of no library, None if there is none."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if source.is_users(file) and not is_library_file(file) and not file.endswith(".pyx"):
+            return source.source_of(frame)
+        frame = frame.f_back
+    return None
 
 
 def made_error(value, path):

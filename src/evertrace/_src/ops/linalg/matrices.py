@@ -31,7 +31,7 @@ EXACT = (Precision.HIGHEST, Precision.HIGHEST)
 # ---------------------------------------------------------------- checks
 
 
-def check_matrices(name, aval):
+def check_matrices(name, aval, fix="make a matrix of the vector, e.g. `x[:, None]`."):
     """Raise unless the aval is that of matrices of a dtype that LAPACK knows."""
     if not any(dtypes.issubdtype(aval.dtype, kind) for kind in _LAPACK_DTYPES):
         raise errors.user_error(
@@ -45,7 +45,7 @@ def check_matrices(name, aval):
         raise errors.user_error(
             errors.ShapeError,
             f"{name}: takes matrices, with shapes [..., m, n]; got shape {aval.shape}.",
-            fix="make a matrix of the vector, e.g. `x[:, None]`.",
+            fix=fix if aval.ndim else "pass a matrix: `x.reshape(1, 1)` makes one of a number.",
             anchor="shape-linalg",
         )
 
@@ -55,7 +55,12 @@ _LAPACK_DTYPES = (np.float32, np.float64, np.complexfloating)
 
 def check_square(name, aval):
     """Raise unless the aval is that of square matrices."""
-    check_matrices(name, aval)
+    check_matrices(
+        name,
+        aval,
+        "pass a square matrix: `jnp.diag(x)` has the vector as its diagonal, `jnp.outer(x, x)` is "
+        "its product.",
+    )
     if aval.shape[-1] != aval.shape[-2]:
         raise errors.user_error(
             errors.ShapeError,
