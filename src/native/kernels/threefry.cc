@@ -15,34 +15,41 @@ constexpr int64_t kPieceSize = 1 << 15;  // blocks that a thread encrypts at onc
 
 inline uint32_t rotate(uint32_t x, int by) { return (x << by) | (x >> (32 - by)); }
 
-// Encrypts a block, the words a and b, under a key.
-EVERTRACE_INLINE void encrypt_block(uint32_t key0, uint32_t key1, uint32_t& a, uint32_t& b) {
+constexpr int kLanes = 16;  // blocks that are encrypted together: a round waits for the one before
+
+// Encrypts blocks, the words of a and b, under a key. Compilers make vectors of the inner loops.
+template <int N>
+EVERTRACE_INLINE void encrypt_blocks(uint32_t key0, uint32_t key1, uint32_t* a, uint32_t* b) {
   const uint32_t schedule[3] = {key0, key1, key0 ^ key1 ^ kParity};
   constexpr int rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
-  a += key0;
-  b += key1;
+  for (int i = 0; i < N; ++i) a[i] += key0, b[i] += key1;
 #pragma GCC unroll 5
   for (int group = 0; group < 5; ++group) {
 #pragma GCC unroll 4
     for (int round = 0; round < 4; ++round) {
-      a += b;
-      b = rotate(b, rotations[group % 2][round]) ^ a;
+      const int by = rotations[group % 2][round];
+      for (int i = 0; i < N; ++i) a[i] += b[i];
+      for (int i = 0; i < N; ++i) b[i] = rotate(b[i], by) ^ a[i];
     }
-    a += schedule[(group + 1) % 3];
-    b += schedule[(group + 2) % 3] + static_cast<uint32_t>(group + 1);
+    const uint32_t more = schedule[(group + 2) % 3] + static_cast<uint32_t>(group + 1);
+    for (int i = 0; i < N; ++i) a[i] += schedule[(group + 1) % 3];
+    for (int i = 0; i < N; ++i) b[i] += more;
   }
 }
 
-// Encrypts `count` blocks under one key; the loops have no branches, so compilers make them vectors.
+// Encrypts `count` blocks under one key.
 EVERTRACE_CLONES
 void encrypt(uint32_t key0, uint32_t key1, const uint32_t* x0, const uint32_t* x1, uint32_t* y0,
              uint32_t* y1, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t a = x0[i], b = x1[i];
-    encrypt_block(key0, key1, a, b);
-    y0[i] = a;
-    y1[i] = b;
-  }
+  const auto some = [&]<int N>(int64_t at) {
+    uint32_t a[N], b[N];
+    for (int i = 0; i < N; ++i) a[i] = x0[at + i], b[i] = x1[at + i];
+    encrypt_blocks<N>(key0, key1, a, b);
+    for (int i = 0; i < N; ++i) y0[at + i] = a[i], y1[at + i] = b[i];
+  };
+  int64_t at = 0;
+  for (; at + kLanes <= count; at += kLanes) some.template operator()<kLanes>(at);
+  for (; at < count; ++at) some.template operator()<1>(at);
 }
 
 // What two words become, by the type of what is written.
@@ -63,11 +70,15 @@ template <class T>
 EVERTRACE_INLINE void write_blocks(const uint32_t* key, int64_t start, int64_t count, T* out) {
   const uint32_t key0 = key[0], key1 = key[1];
   const auto high = static_cast<uint32_t>(start >> 32), low = static_cast<uint32_t>(start);
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t a = high, b = low + static_cast<uint32_t>(i);
-    encrypt_block(key0, key1, a, b);
-    out[i] = joined<T>(a, b);
-  }
+  const auto some = [&]<int N>(int64_t at) {
+    uint32_t a[N], b[N];
+    for (int i = 0; i < N; ++i) a[i] = high, b[i] = low + static_cast<uint32_t>(at + i);
+    encrypt_blocks<N>(key0, key1, a, b);
+    for (int i = 0; i < N; ++i) out[at + i] = joined<T>(a[i], b[i]);
+  };
+  int64_t at = 0;
+  for (; at + kLanes <= count; at += kLanes) some.template operator()<kLanes>(at);
+  for (; at < count; ++at) some.template operator()<1>(at);
 }
 
 EVERTRACE_CLONES

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 from evertrace._src.core.rules import RuleTable
 from evertrace._src.engines.fused.writer import TYPES
 
-_FAMILIES = "elementwise functions trigonometric special structural indexing reduce dot loops"
+_FAMILIES = (
+    "elementwise functions trigonometric special structural indexing reduce dot loops random"
+)
 
 
 UNROLLED = 16
@@ -36,6 +38,7 @@ class Rule(NamedTuple):
         which the element is.
       put: of what is stored by a loop over something else than its elements: from the kernel, the
         equation, a place in what that goes over and a scope, stores what there is.
+      reads_keys: whether its operands are random keys, of which it reads the words.
       over: the shape that the loop goes over, from such an equation; None if it is no such one.
     """
 
@@ -50,6 +53,7 @@ class Rule(NamedTuple):
     element_of: Callable[..., Any] | None = None
     put: Callable[..., None] | None = None
     over: Callable[..., tuple | None] | None = None
+    reads_keys: bool = False
 
 
 fusion = RuleTable(
@@ -66,7 +70,10 @@ def is_held(eqn):
     if len(eqn.outvars) != 1 and not eqn.primitive.multiple_results:
         return False
     operands = [*eqn.invars, *eqn.outvars]
-    if any(x.aval.dtype.name not in TYPES or not x.aval.size for x in operands):
+    numbers = eqn.outvars if rule.reads_keys else operands
+    if any(x.aval.dtype.name not in TYPES for x in numbers) or not all(
+        x.aval.size for x in operands
+    ):
         return False
     return rule.takes(eqn)
 
