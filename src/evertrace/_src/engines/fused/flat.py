@@ -4,6 +4,7 @@ import numpy as np
 
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused.calls import calls
+from evertrace._src.engines.fused.halves import HALVES
 from evertrace._src.ops.indexing import (
     gather_p,
     scatter_add_p,
@@ -11,8 +12,16 @@ from evertrace._src.ops.indexing import (
     scatter_p,
     scatter_sub_p,
 )
+from evertrace._src.ops.reduce import (
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_prod_p,
+    reduce_sum_p,
+)
 from evertrace._src.ops.slicing import concatenate_p
-from evertrace._src.ops.structural import broadcast_in_dim_p
+from evertrace._src.ops.structural import broadcast_in_dim_p, reshape_p
 
 
 class Copy:
@@ -24,11 +33,17 @@ class Copy:
         self.aval = aval
 
 
+class Shared(Copy):
+    """What threads compute together, an element each, before one of them goes on."""
+
+    __slots__ = ()
+
+
 def flat(jaxpr):
     """Return the equations of a jaxpr and its outputs, without calls and what is done twice."""
     eqns, seen = [], {}
     outs = write(jaxpr, dict(zip(jaxpr.invars, jaxpr.invars, strict=True)), eqns, seen)
-    return _with_known_windows(eqns), outs
+    return _with_rows(_with_known_windows(eqns)), outs
 
 
 def _with_known_windows(eqns):
@@ -71,6 +86,57 @@ _FOLDED = {
 """From the values of operands, that of the result."""
 
 _WINDOWED = frozenset((gather_p, scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p))
+
+
+def _with_rows(eqns):
+    """Return equations in which whole large arrays are reduced in rows first, for threads to share.
+
+    Into which, the shape alone says: results do not depend on how many threads there are.
+    """
+    found = []
+    for eqn in eqns:
+        if eqn.primitive in _REDUCED_IN_ROWS:
+            found += _in_rows(eqn)
+        else:
+            found.append(eqn)
+    return found
+
+
+def _in_rows(eqn):
+    (x,), aval, out = eqn.invars, eqn.invars[0].aval, eqn.outvars[0].aval
+    if out.ndim or out.dtype.name in HALVES or aval.size < SHARED_FROM:
+        return [eqn]
+    before, axes = [], tuple(range(1, aval.ndim))
+    rows = aval.shape[0]
+    if aval.ndim == 1:
+        rows = _rows_of(aval.size)
+        matrix = Copy(aval.update(shape=(rows, aval.size // rows)))
+        sizes = {"new_sizes": matrix.aval.shape, "dimensions": None, "sharding": None}
+        before = [eqn.replace(primitive=reshape_p, invars=[x], outvars=[matrix], params=sizes)]
+        x, axes = matrix, (1,)
+    if rows < FEWEST_ROWS:
+        return [eqn]
+    of_rows = Shared(out.update(shape=(rows,)))
+    params = {**eqn.params, "axes": axes}
+    first = eqn.replace(invars=[x], outvars=[of_rows], params=params)
+    return [*before, first, eqn.replace(invars=[of_rows], params={**params, "axes": (0,)})]
+
+
+def _rows_of(size):
+    """Return into how many rows of equal lengths, of whole vectors if may be, elements fall."""
+    counts = [n for n in range(MOST_ROWS, 0, -1) if size % n == 0]
+    return next((n for n in counts if size // n % LANES == 0 and n >= FEWEST_ROWS), counts[0])
+
+
+SHARED_FROM = 1 << 16
+"""Elements from which on threads share a reduction to one number."""
+
+FEWEST_ROWS, MOST_ROWS = 8, 256
+LANES = 16
+
+_REDUCED_IN_ROWS = frozenset(
+    (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p)
+)
 
 
 def write(jaxpr, env, eqns, seen):

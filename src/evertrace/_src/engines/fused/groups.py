@@ -15,7 +15,7 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import machine
 from evertrace._src.engines.fused.bodies import Bodies, is_loop
 from evertrace._src.engines.fused.cuts import Cut
-from evertrace._src.engines.fused.flat import flat
+from evertrace._src.engines.fused.flat import Shared, flat
 from evertrace._src.engines.fused.function import Function, long_dimensions
 from evertrace._src.engines.fused.kernel import LANES
 from evertrace._src.engines.fused.memory import NotFusible
@@ -302,7 +302,7 @@ class _Division:
         for eqn in eqns:
             if eqn.outvars and eqn.outvars[0] in self.makers and self.bodies.collects(eqn):
                 self._store([x for x in eqn.outvars if x in read])
-            if is_put(eqn):
+            if is_put(eqn) or any(type(x) is Shared for x in eqn.outvars):
                 self._store(eqn.outvars)
             level = max([self.levels.get(x, 0) for x in _variables(eqn)], default=0)
             if eqn.outvars and eqn.outvars[0] in self.makers:

@@ -271,7 +271,10 @@ def sort_cost(length, size, operands):
 
 
 def memory_cost(size):
-    """Return what a tape takes to write so many bytes for a reduction, which XLA does without."""
+    """Return what a tape takes to write so many bytes for what reads them next.
+
+    XLA, and kernels of the fused engine, do without where that is a reduction or elementwise.
+    """
     return NS_PER_BYTE_IN_MEMORY * size if size > FAST_MEMORY else 0.0
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from evertrace._src.engines.native import costs
-from evertrace._src.engines.native.emit import CODES, NotNative, emission, kind_of
+from evertrace._src.engines.native.emit import CODES, NotNative, emission, item_size, kind_of
 from evertrace._src.engines.native.rules.reduce import kernel
 from evertrace._src.engines.native.rules.structural import joined, view
 from evertrace._src.ops import random as ops
@@ -34,7 +34,9 @@ def _words(e, keys, dtype, shape):
     """Return what the first counters are under each key: bits ``[n, m]`` or keys ``[n, m, 2]``."""
     count = e.values[keys][1] // 2
     out = (dtype, (count, *shape))
-    ns = costs.NS_PER_WORD_DRAWN * count * math.prod(shape)
+    size = count * math.prod(shape)
+    ns = costs.NS_PER_WORD_DRAWN * size
+    e.spend(costs.memory_cost(size * item_size(dtype)))
     (made,) = kernel(e, "random_words", [(keys, (count, 2))], [out], (), ns, COMPILATION)
     return made
 
