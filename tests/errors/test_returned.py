@@ -11,10 +11,12 @@ import evertrace.numpy as jnp
 from evertrace import export, scipy
 from evertrace._src import config
 from evertrace.example_libraries import optimizers, stax
+from evertrace.flatten_util import ravel_pytree
 
 V = jnp.ones(3)
 ADAM, DENSE, SERIAL = optimizers.adam(0.1), stax.Dense(3), stax.serial(stax.Dense(3), stax.Relu)
 REF = ev.new_ref(V)
+_, UNRAVEL = ravel_pytree({"a": V})
 
 
 def square(x):
@@ -81,6 +83,17 @@ CASES = {
     "an export": (
         lambda: export.export(ev.jit(square))(V, V),
         "export(square): square() takes 1 positional argument but 2 were given.",
+    ),
+    "a vector for a tree": (
+        lambda: UNRAVEL(jnp.ones(5)), "unravel: expected a vector of shape (3,), got (5,).",
+    ),
+    "a vectorized function": (
+        lambda: jnp.vectorize(square)(V, V),
+        "vectorize(square): square() takes 1 positional argument but 2 were given.",
+    ),
+    "sizes of a vectorized function": (
+        lambda: jnp.vectorize(jnp.dot, signature="(n),(n)->()")(V, jnp.ones(4)),
+        "vectorize: inconsistent sizes for axis 'n': 3 and 4.",
     ),
     "a module that is not there": (
         lambda: imports("from evertrace import optax"),

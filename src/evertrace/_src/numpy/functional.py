@@ -28,6 +28,7 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import squeeze
 from evertrace._src.signatures import signature_of, wraps
+from evertrace._src.tracebacks import shortened
 
 # ---------------------------------------------------------------- application along axes
 
@@ -330,6 +331,7 @@ def vectorize(
             fix="count positions from 0, or name the arguments.",
         )
 
+    @shortened
     @wraps(pyfunc)
     def wrapped(*args, **kwargs):
         mapped_names = [name for name in kwargs if name not in excluded]

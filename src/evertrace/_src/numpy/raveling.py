@@ -16,6 +16,7 @@ from evertrace._src.numpy.promotion import promote_dtypes
 from evertrace._src.numpy.shape import ravel, reshape
 from evertrace._src.ops.convert import convert
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 from evertrace._src.tree import Partial
 
 
@@ -47,6 +48,7 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
     shapes = tuple(x.shape for x in arrays)
     kinds = tuple(x.dtype for x in arrays)
 
+    @shortened
     def unravel(vector):
         vector = as_array(vector, "ravel_pytree")
         _check_vector(vector, flat)
