@@ -73,6 +73,32 @@ def test_many_sizes_take_three_traces():
     assert count(lambda x: (jnp.tanh(x) ** 2).sum(-1), [(rows(n),) for n in range(2, 40)]) == 3
 
 
+@pytest.mark.parametrize("is_by_size", [False, True])
+def test_each_closure_of_a_function_has_open_traces_of_its_own(is_by_size):
+    def make(activation):
+        return ev.jit(lambda x: activation(x) * 2)
+
+    activations = (jnp.tanh, jnp.sin, jnp.cos, jnp.exp, jnp.sinh, jnp.arctan, jnp.cosh, jnp.expm1)
+    made: Any = [make(f) for f in activations]
+    calls = [(i, n) for i in range(len(made)) for n in range(3, 12)]
+    for i, n in sorted(calls, key=lambda call: call[is_by_size]):
+        assert_same(made[i](rows(n)), activations[i](rows(n)) * 2)
+    assert made[0].cache_info().misses == 3 * len(made)
+
+
+def test_a_closure_that_has_no_open_trace_does_not_keep_others_from_having_one():
+    def make(activation):
+        return ev.jit(lambda x: activation(x) * 2)
+
+    of_one_size, open_one = make(lambda x: x + np.ones(x.shape, "float32")), make(jnp.tanh)
+    for n in range(3, 9):
+        of_one_size(rows(n))
+    before = open_one.cache_info().misses
+    for n in range(3, 9):
+        open_one(rows(n))
+    assert open_one.cache_info().misses - before == 3
+
+
 def test_known_sizes_are_hits_and_each_new_one_is_made_once():
     f: Any = ev.jit(lambda x: x * 2)
     for n in (2, 3, 4, 9, 9, 4, 2, 9):
