@@ -59,6 +59,33 @@ def test_bytes_hold_sizes_constraints_and_derivatives():
         assert_same(ev.grad(lambda x: (again.call(x)["y"] ** 2).sum())(x), want)
 
 
+@pytest.mark.parametrize(
+    ("spec", "f", "size"),
+    [
+        ("3*c, 4", lambda x: x, "3*c"),
+        ("c + 1, 4", lambda x: x, "c + 1"),
+        ("c, 4", lambda x: jnp.concatenate([x, x]), "2*c"),
+        ("c, d", lambda x: jnp.ones((x.size, 4), F32) * x.sum(), "c*d"),
+    ],
+)
+def test_a_program_is_called_at_sizes_made_of_others(spec, f, size):
+    inner = exported(lambda x: jnp.concatenate([x * 2, jnp.cumsum(x, 0)]))
+    outer = exported(lambda x: inner.call(f(x))[1:], spec)
+    (c,) = export.symbolic_shape(size, scope=outer.in_avals[0].shape[0].scope)
+    assert outer.out_avals[0].shape == (2 * c - 1, 4)
+    for n in (3, 9):
+        want = inner.call(f(rows(n)))[1:]
+        assert_same(export.deserialize(outer.serialize()).call(rows(n)), want)
+
+
+def test_a_program_is_not_called_at_sizes_that_may_be_too_small():
+    inner = exported(lambda x: x * 2)
+    with pytest.raises(InconclusiveDimensionOperation, match=r"c - 1 >= 1 is not known"):
+        exported(lambda x: inner.call(x[1:]), "c, 4")
+    outer = exported(lambda x: inner.call(x[1:]), "c, 4", constraints=("c >= 2",))
+    assert_same(outer.call(rows(3)), rows(3)[1:] * 2)
+
+
 def test_a_program_is_called_in_jitted_functions_of_any_size():
     program = exported(lambda x: x @ x.T)
     f = ev.jit(lambda x: program.call(x).sum() + 1)
