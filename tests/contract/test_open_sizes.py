@@ -40,7 +40,7 @@ SEES_SIZES = {  # they turn as often as a size says
     *("associative_scan", "associative_scan_back", "associative_scan_of_pairs"),
 }
 FAILS = {"top_k", "split"}  # for sizes of 1, or that are odd
-ASKS = {"slice_step"}  # one question more, of which there are two answers
+ASKS = {"slice_step", "slice_step_from_end"}  # one question more, of which there are two answers
 
 ALL = FUNCTIONS | {name: f for name, (f, _) in UNDECIDED.items()}
 

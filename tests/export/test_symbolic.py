@@ -86,6 +86,23 @@ def test_a_program_is_not_called_at_sizes_that_may_be_too_small():
     assert_same(outer.call(rows(3)), rows(3)[1:] * 2)
 
 
+@pytest.mark.parametrize(
+    ("f", "size"),
+    [
+        (lambda x: x[::2], "floordiv(b + 1, 2)"),
+        (lambda x: x[::-2], "floordiv(b + 1, 2)"),
+        (lambda x: x[1::3], "floordiv(b + 1, 3)"),
+        (lambda x: x[:-1:2], "floordiv(b, 2)"),
+        (lambda x: x[-2::-3], "floordiv(b + 1, 3)"),
+        (lambda x: x[1:-1], "max(0, b - 2)"),
+        (lambda x: x[2:], "- min(b, 2) + b"),
+        (lambda x: jnp.arange(x.shape[0], 0, -2), "floordiv(b + 1, 2)"),
+    ],
+)
+def test_sizes_of_slices_are_printed_as_jax_does(f, size):
+    assert str(exported(f).out_avals[0].shape[0]) == size
+
+
 def test_a_program_is_called_in_jitted_functions_of_any_size():
     program = exported(lambda x: x @ x.T)
     f = ev.jit(lambda x: program.call(x).sum() + 1)

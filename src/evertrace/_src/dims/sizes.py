@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.dims.expression import Dim, bare, max_of, min_of, size_of
+from evertrace._src.dims.bounds import extrema
+from evertrace._src.dims.expression import Dim, apply, bare, max_of, min_of, size_of, terms_of
 
 
 def shown(sizes: Any) -> Any:
@@ -78,6 +79,18 @@ def broadcast_shapes(*shapes) -> Any:
     return tuple(out)
 
 
+def ceildiv(a, b):
+    """Return the quotient of sizes, rounded up."""
+    if type(a) is not Dim or type(b) is Dim or b == 1:
+        return -(-a // b)
+    if b < 0:
+        a, b = -a, -b
+    for fn, cases in extrema(a):
+        if all(c % b == 0 for case in cases for m, c in terms_of(case).items() if m):
+            return apply(fn, *[ceildiv(case, b) for case in cases])  # which are no quotients
+    return (a + b - 1) // b
+
+
 def slice_bounds(part: slice, size) -> Any:
     """Return start, step and count of a slice of a dimension, any of which may be symbolic.
 
@@ -101,10 +114,10 @@ def slice_bounds(part: slice, size) -> Any:
         if n is None:
             return otherwise
         if is_below(n, 0):
-            return max_of(n + size, low)
-        return min_of(n, high)
+            return max_of(low, n + size)
+        return min_of(high, n)
 
     first, last = (low, high) if step > 0 else (high, low)
     start, stop = place(start, first), place(stop, last)
     distance = stop - start if step > 0 else start - stop
-    return start, step, max_of(-(-distance // abs(step)), 0)
+    return start, step, max_of(0, ceildiv(distance, abs(step)))
