@@ -38,6 +38,7 @@ def assert_same(got, want):
 SEES_SIZES = {  # they turn as often as a size says
     *("permutation", "permutation_of_numbers"),
     *("associative_scan", "associative_scan_back", "associative_scan_of_pairs"),
+    *("det_of_size", "slogdet_of_size"),  # no turns, but a rule for derivatives, in Python
 }
 FAILS = {"top_k", "split"}  # for sizes of 1, or that are odd
 ASKS = {"slice_step", "slice_step_from_end"}  # one question more, of which there are two answers

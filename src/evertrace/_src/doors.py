@@ -237,6 +237,10 @@ def class_of(error: Exception) -> Any:
     return ValueError
 
 
+as_written: set[type] = set()
+"""Types of which the text is shown; `dims` adds that of sizes."""
+
+
 def shown(value: Any) -> str:
     """Return a few words on an argument, whatever it is."""
     try:
@@ -261,4 +265,6 @@ def _brief(value: Any) -> str:
         return f"{type(value).__name__} {value.dtype}{list(value.shape)}"
     if isinstance(value, type | FunctionType):
         return value.__name__
+    if type(value) in as_written:
+        return str(value)
     return f"<{type(value).__qualname__}>"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import doors, errors
 
 FLOORDIV, MOD, MAX, MIN = "floordiv", "mod", "max", "min"
 _RANKS = {"": 0, FLOORDIV: 1, MOD: 2, MAX: 3, MIN: 4}
@@ -554,6 +554,9 @@ class Dim:
 
     def __reduce__(self):
         return self.scope.parsed, (text_of(self),)
+
+
+doors.as_written.add(Dim)
 
 
 def _watched(method):

@@ -8,6 +8,9 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.dims.bounds import extrema
 from evertrace._src.dims.expression import Dim, apply, bare, max_of, min_of, size_of, terms_of
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.core")
 
 
 def shown(sizes: Any) -> Any:
@@ -21,6 +24,30 @@ def shown(sizes: Any) -> Any:
 def is_dim(x: Any) -> bool:
     """Whether a size is an expression rather than a number."""
     return type(x) is Dim
+
+
+@public
+def max_dim(d1: Any, d2: Any) -> Any:
+    """Return the larger of two sizes, an expression where either may be the larger one.
+
+    Example:
+      >>> (b,) = ev.export.symbolic_shape("b")
+      >>> ev.core.max_dim(b, 4), ev.core.max_dim(b, 1), ev.core.max_dim(3, 4)
+      (max(b, 4), b, 4)
+    """
+    return shown((max_of(size_of(d1), size_of(d2)),))[0]
+
+
+@public
+def min_dim(d1: Any, d2: Any) -> Any:
+    """Return the smaller of two sizes, an expression where either may be the smaller one.
+
+    Example:
+      >>> (b,) = ev.export.symbolic_shape("b")
+      >>> ev.core.min_dim(b, 4), ev.core.min_dim(b, 1), ev.core.min_dim(3, 4)
+      (min(b, 4), 1, 3)
+    """
+    return shown((min_of(size_of(d1), size_of(d2)),))[0]
 
 
 def is_same_shape(a, b) -> bool:
