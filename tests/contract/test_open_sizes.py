@@ -595,6 +595,18 @@ def test_sizes_are_declared_by_names_of_arguments(dims):
     assert f.cache_info().misses == 1
 
 
+@pytest.mark.parametrize("first", [3, 4])
+def test_axes_that_are_declared_to_be_of_one_size_are(first):
+    f: Any = ev.jit(lambda x, y: x["a"].sum() + y.sum(), dims="x: n, ...; y: ..., n")
+    f({"a": rows(first)}, jnp.ones((2, first)))
+    says = r"dims says that axis 0 of x\['a'\] and axis -1 of y are of one size, n,"
+    for n, m in ((3, 5), (3, 1), (1, 4)):
+        with pytest.raises(ValueError, match=rf"{says} and they are of sizes {n} and {m}."):
+            f({"a": rows(n)}, jnp.ones((2, m)))
+    assert_same(f({"a": rows(7)}, jnp.ones((2, 7))), rows(7).sum() + 14)
+    assert f.cache_info().currsize == 2
+
+
 def test_last_axes_are_declared_behind_dots():
     f: Any = ev.jit(lambda x: x.sum(-1) / x.shape[-1], dims="x: ..., n")
     for n in (7, 3, 9):

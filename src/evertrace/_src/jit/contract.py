@@ -147,6 +147,7 @@ class ContractCalls:
         try:
             variant, tries = self._opened(call, key, kept, expected)
             variant = variant or Variant(self._record(call, expected), self.options)
+            opening.check_declared(self.name, variant.guards, self.options.open_axes)
         except Exception as error:
             monitoring.observed(self.fun, "refused", error)
             raise

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dims
+from evertrace._src import dims, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import Tracer
@@ -253,11 +253,8 @@ def declared_plan(axes):
     scope, wrong = OpenScope({}), "an axis of size 0 or 1, or sizes of one name that differ"
 
     def shapes(node, shape):
-        root = node
-        while root.parent is not None:
-            root = root.parent
         sizes = list(shape)
-        for axis, name in axes.of(root) if root.kind == "root" else ():
+        for axis, name in _declared_of(node, axes):
             if -len(shape) <= axis < len(shape):
                 n = shape[axis]
                 if n < 2 or scope.hints.setdefault(name, n) != n:
@@ -267,6 +264,35 @@ def declared_plan(axes):
         return tuple(sizes) if any(map(dims.is_dim, sizes)) else None
 
     return Plan(scope, shapes)
+
+
+def _declared_of(node, axes):
+    """Return the pairs (axis, name) that are declared of the argument that a node is found in."""
+    while node.parent is not None:
+        node = node.parent
+    return axes.of(node) if node.kind == "root" else ()
+
+
+def check_declared(function, guards, axes):
+    """Raise if axes of arguments that `dims` gives one name are of several sizes."""
+    if not axes or not axes.names:
+        return
+    seen: dict[str, tuple] = {}
+    for node in guards.nodes:
+        shape = shape_wanted(node) if node.check in OF_ANY_SIZE else ()
+        for axis, name in _declared_of(node, axes):
+            if not -len(shape) <= axis < len(shape):
+                continue
+            n, place = shape[axis], f"axis {axis} of {node.name}"
+            m, other = seen.setdefault(name, (n, place))
+            if n != m:
+                raise errors.user_error(
+                    errors.ShapeError,
+                    f"jit({function}): dims says that {other} and {place} are of one size, "
+                    f"{name}, and they are of sizes {m} and {n}.",
+                    fix="pass arrays of one size, or give the axes different names.",
+                    anchor="shape",
+                )
 
 
 # ------------------------------------------------------------------------ which traces
