@@ -20,6 +20,8 @@ from evertrace._src.core.jaxpr import Var as Var
 from evertrace._src.core.primitive import Primitive as Primitive
 from evertrace._src.core.tracer import Trace as Trace
 from evertrace._src.core.tracer import Tracer as Tracer
+from evertrace._src.dims.sizes import max_dim as max_dim
+from evertrace._src.dims.sizes import min_dim as min_dim
 
 Atom: Any = Var | Literal
 """What an equation reads."""
@@ -29,5 +31,6 @@ lazy.refuse_others(__name__)
 __all__ = [
     "AbstractValue", "Atom", "ClosedJaxpr", "DropVar", "Effect", "Jaxpr", "JaxprEqn", "Literal",
     "Primitive", "ShapedArray", "Trace", "Tracer", "Var", "check_jaxpr",
-    "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "pytype_aval_mappings",
+    "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "max_dim", "min_dim",
+    "pytype_aval_mappings",
 ]  # fmt: skip

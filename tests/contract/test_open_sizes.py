@@ -38,9 +38,10 @@ def assert_same(got, want):
 SEES_SIZES = {  # they turn as often as a size says
     *("permutation", "permutation_of_numbers"),
     *("associative_scan", "associative_scan_back", "associative_scan_of_pairs"),
+    *("det_of_size", "slogdet_of_size"),  # no turns, but a rule for derivatives, in Python
 }
 FAILS = {"top_k", "split"}  # for sizes of 1, or that are odd
-ASKS = {"slice_step"}  # one question more, of which there are two answers
+ASKS = {"slice_step", "slice_step_from_end"}  # one question more, of which there are two answers
 
 ALL = FUNCTIONS | {name: f for name, (f, _) in UNDECIDED.items()}
 
@@ -71,6 +72,32 @@ def count(f, calls):
 
 def test_many_sizes_take_three_traces():
     assert count(lambda x: (jnp.tanh(x) ** 2).sum(-1), [(rows(n),) for n in range(2, 40)]) == 3
+
+
+@pytest.mark.parametrize("is_by_size", [False, True])
+def test_each_closure_of_a_function_has_open_traces_of_its_own(is_by_size):
+    def make(activation):
+        return ev.jit(lambda x: activation(x) * 2)
+
+    activations = (jnp.tanh, jnp.sin, jnp.cos, jnp.exp, jnp.sinh, jnp.arctan, jnp.cosh, jnp.expm1)
+    made: Any = [make(f) for f in activations]
+    calls = [(i, n) for i in range(len(made)) for n in range(3, 12)]
+    for i, n in sorted(calls, key=lambda call: call[is_by_size]):
+        assert_same(made[i](rows(n)), activations[i](rows(n)) * 2)
+    assert made[0].cache_info().misses == 3 * len(made)
+
+
+def test_a_closure_that_has_no_open_trace_does_not_keep_others_from_having_one():
+    def make(activation):
+        return ev.jit(lambda x: activation(x) * 2)
+
+    of_one_size, open_one = make(lambda x: x + np.ones(x.shape, "float32")), make(jnp.tanh)
+    for n in range(3, 9):
+        of_one_size(rows(n))
+    before = open_one.cache_info().misses
+    for n in range(3, 9):
+        open_one(rows(n))
+    assert open_one.cache_info().misses - before == 3
 
 
 def test_known_sizes_are_hits_and_each_new_one_is_made_once():
@@ -566,6 +593,18 @@ def test_sizes_are_declared_by_names_of_arguments(dims):
     for n in (7, 3, 9, 4, 2):
         assert_same(f({"a": rows(n)}, jnp.ones(n)), rows(n).sum(1) + n)
     assert f.cache_info().misses == 1
+
+
+@pytest.mark.parametrize("first", [3, 4])
+def test_axes_that_are_declared_to_be_of_one_size_are(first):
+    f: Any = ev.jit(lambda x, y: x["a"].sum() + y.sum(), dims="x: n, ...; y: ..., n")
+    f({"a": rows(first)}, jnp.ones((2, first)))
+    says = r"dims says that axis 0 of x\['a'\] and axis -1 of y are of one size, n,"
+    for n, m in ((3, 5), (3, 1), (1, 4)):
+        with pytest.raises(ValueError, match=rf"{says} and they are of sizes {n} and {m}."):
+            f({"a": rows(n)}, jnp.ones((2, m)))
+    assert_same(f({"a": rows(7)}, jnp.ones((2, 7))), rows(7).sum() + 14)
+    assert f.cache_info().currsize == 2
 
 
 def test_last_axes_are_declared_behind_dots():

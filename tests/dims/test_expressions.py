@@ -48,6 +48,12 @@ SIMPLER = {
     "4*floordiv(b, 4) + mod(b, 4)": "b",
     "floordiv(a + 8, 4)": "floordiv(a, 4) + 2",
     "mod(6*a, 4)": "mod(2*a, 4)",
+    "floordiv(a + b, a + b)": "1",
+    "floordiv(2*a + 2*b, b + a)": "2",
+    "floordiv(a*b + a + b + 1, a + 1)": "b + 1",
+    "floordiv(a + b, - a - b)": "-1",
+    "floordiv(a + b + 1, a + b)": "floordiv(b + a + 1, b + a)",
+    "mod(a*b + a^2, a + b)": "0",
 }
 
 
@@ -126,6 +132,14 @@ def test_texts_of_expressions_are_read_as_these(node, values):
     assert again == size or dims.evaluate(again, values) == dims.evaluate(size, values)
 
 
+@settings(max_examples=150, deadline=None)
+@given(TREES, st.integers(-5, 5).filter(bool), VALUES)
+def test_quotients_are_rounded_up(node, divisor, values):
+    size = made(node, SymbolicScope())
+    found = dims.evaluate(dims.ceildiv(size, divisor), values)
+    assert found == -(-dims.evaluate(size, values) // divisor)
+
+
 CONSTRAINTS = [
     (), ("a >= 3",), ("b <= 6", "a <= b"), ("mod(a, 4) == 0",), ("a == 2*b",), ("a*b == c",),
     ("floordiv(a, 2) >= 2", "max(a, b) <= 9"), ("a + b == c",),
@@ -184,12 +198,14 @@ def test_variables_that_stand_in_products_only_are_not_found():
         ("a % b < b", True), ("a % b <= a", True), ("a - a // 2 >= 1", True),
         ("a // 2 * 2 <= a", True), ("2*a < 2**31", True),
         ("a // b * b <= a", True), ("a - 2 * (a // 2) == a % 2", True), ("2 * a == 3 * a", False),
+        ("max_of(a - 2, 0) <= a", True), ("min_of(a, 2*b) - max_of(a - b, 0) <= b", True),
+        ("max_of(3*((a + 1) // 3) - 1, 1) <= a", True), ("min_of(a, b) + 1 >= 2", True),
         ("4 * a // 2 == 2 * a", True), ("a*b // a == b", True), ("bool(a)", True),
     ],
 )  # fmt: skip
 def test_comparisons_are_decided(text, answer):
     a, b = symbolic_shape("a, b")
-    assert eval(text, {"a": a, "b": b}) is answer
+    assert eval(text, {"a": a, "b": b, "max_of": dims.max_of, "min_of": dims.min_of}) is answer
 
 
 @pytest.mark.parametrize(

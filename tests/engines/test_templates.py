@@ -38,6 +38,7 @@ WEIGHTS = tuple(rows(n, k) for n, k in ((4, 32), (32, 32), (32, 3)))
 UNTOUCHED = {  # they are traced for each size
     *("permutation", "permutation_of_numbers"),
     *("associative_scan", "associative_scan_back", "associative_scan_of_pairs"),
+    *("det_of_size", "slogdet_of_size"),
 }
 OF_ANY_SIZE = {name: f for name, f in FUNCTIONS.items() if name not in UNTOUCHED}
 

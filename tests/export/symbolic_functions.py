@@ -1,11 +1,20 @@
 """Functions of ``x: f32[b, 4]`` that programs for all sizes are made of, for the tests."""
 
+import numpy as np
+
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
 
 W = jnp.arange(12.0).reshape(4, 3) / 10
 KEY = ev.random.key(0)
+
+
+def _by_svd(x):
+    """Return an array, put together from its singular values and vectors."""
+    u, s, vh = jnp.linalg.svd(x, full_matrices=False)
+    return (u * s) @ vh
+
 
 FUNCTIONS = {
     "tanh": jnp.tanh,
@@ -43,6 +52,12 @@ FUNCTIONS = {
     "slice_columns": lambda x: x[:, 1:3],
     "slice_tail": lambda x: x[1:],
     "slice_step": lambda x: x[::2],
+    "slice_step_from": lambda x: x[1::3],
+    "slice_step_to": lambda x: x[:-1:2],
+    "slice_step_within": lambda x: x[3:-2:2],
+    "slice_step_from_end": lambda x: x[-2::-3],
+    "slice_back": lambda x: x[5:2:-1],
+    "slice_within": lambda x: x[1:-1],
     "reverse": lambda x: x[::-1],
     "flip": lambda x: jnp.flip(x, 0),
     "roll": lambda x: jnp.roll(x, 1, axis=0),
@@ -140,10 +155,44 @@ FUNCTIONS = {
     "associative_scan_of_pairs": lambda x: lax.associative_scan(
         lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x[:, 0] / 2, x[:, 1])
     ),
+    "pad_by_size": lambda x: jnp.pad(x, ((0, x.shape[0]), (x.shape[0], 1))),
+    "pad_edges_by_size": lambda x: jnp.pad(x, ((x.shape[0], 1), (0, 0)), mode="edge"),
+    "one_hot_of_size": lambda x: ev.nn.one_hot(jnp.argmax(x, 0), x.shape[0]),
+    "repeat_by_size": lambda x: jnp.repeat(x, x.shape[0], axis=0),
+    "repeat_by_size_flat": lambda x: jnp.repeat(x[0], x.shape[0]),
+    "roll_by_size": lambda x: jnp.roll(x, x.shape[0] // 2, axis=0),
+    "median": lambda x: jnp.median(x, axis=0),
+    "nanmedian": lambda x: jnp.nanmedian(x, axis=0),
+    "quantile": lambda x: jnp.quantile(x, 0.3, axis=0),
+    "quantile_lower": lambda x: jnp.quantile(x, 0.3, axis=0, method="lower"),
+    "percentile": lambda x: jnp.percentile(x, jnp.array([30.0, 80.0]), axis=0),
+    "nonzero": lambda x: jnp.nonzero(x > 0, size=3),
+    "nonzero_of_size": lambda x: jnp.nonzero(x[:, 0] > 0, size=x.shape[0], fill_value=-1),
+    "argwhere": lambda x: jnp.argwhere(x > 0, size=2),
+    "det_of_size": lambda x: jnp.linalg.det(x @ x.T / 8 + jnp.eye(x.shape[0])),
+    "slogdet_of_size": lambda x: jnp.linalg.slogdet(x @ x.T + jnp.eye(x.shape[0])),
+    "singular_values": lambda x: jnp.linalg.svd(x, compute_uv=False),
+    "svd": _by_svd,
+    "svd_complete": lambda x: jnp.abs(jnp.linalg.svd(x)[1]),
+    "nuclear_norm": lambda x: jnp.linalg.norm(x, "nuc"),
+    "insert": lambda x: jnp.insert(x, 1, 7.0, axis=0),
+    "insert_last": lambda x: jnp.insert(x, x.shape[0], x[0], axis=0),
+    "insert_rows": lambda x: jnp.insert(x, 1, jnp.ones((2, 4)), axis=0),
+    "insert_several": lambda x: jnp.insert(x, np.array([1, 0, -1]), jnp.ones((3, 1)), axis=0),
+    "insert_flat": lambda x: jnp.insert(x, np.array([3, 1]), jnp.array([8.0, 9.0])),
+    "tri_of_size": lambda x: jnp.tri(x.shape[0], k=1),
+    "delete_last": lambda x: jnp.delete(x, -1, axis=0),
+    "delete_flat": lambda x: jnp.delete(x, np.array([0, 3])),
+    "delete_slice": lambda x: jnp.delete(x, slice(1, 3), axis=0),
 }
 
 # What asks whether there are 2, or whether parts are of one size: and what is asked.
 UNDECIDED = {
     "top_k": (lambda x: lax.top_k(x.T, 2), r"constraints=\('b >= 2',\)"),
+    "delete": (lambda x: jnp.delete(x, 1, axis=0), r"constraints=\('b >= 2',\)"),
+    "delete_from_both_ends": (
+        lambda x: jnp.delete(x, np.array([0, -1]), axis=0),
+        r"constraints=\('b - 1 >= 1',\)",
+    ),
     "split": (lambda x: jnp.split(x, 2), r"constraints=\('mod\(b, 2\) == 0',\)"),
 }

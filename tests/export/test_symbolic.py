@@ -8,6 +8,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import export
+from evertrace._src import doors
 from evertrace._src.export import container
 from evertrace.errors import InconclusiveDimensionOperation
 from tests.export.symbolic_functions import FUNCTIONS, UNDECIDED
@@ -57,6 +58,50 @@ def test_bytes_hold_sizes_constraints_and_derivatives():
         assert_same(again.call(x), f(x))
         want = ev.grad(lambda x: (f(x)["y"] ** 2).sum())(x)
         assert_same(ev.grad(lambda x: (again.call(x)["y"] ** 2).sum())(x), want)
+
+
+@pytest.mark.parametrize(
+    ("spec", "f", "size"),
+    [
+        ("3*c, 4", lambda x: x, "3*c"),
+        ("c + 1, 4", lambda x: x, "c + 1"),
+        ("c, 4", lambda x: jnp.concatenate([x, x]), "2*c"),
+        ("c, d", lambda x: jnp.ones((x.size, 4), F32) * x.sum(), "c*d"),
+    ],
+)
+def test_a_program_is_called_at_sizes_made_of_others(spec, f, size):
+    inner = exported(lambda x: jnp.concatenate([x * 2, jnp.cumsum(x, 0)]))
+    outer = exported(lambda x: inner.call(f(x))[1:], spec)
+    (c,) = export.symbolic_shape(size, scope=outer.in_avals[0].shape[0].scope)
+    assert outer.out_avals[0].shape == (2 * c - 1, 4)
+    for n in (3, 9):
+        want = inner.call(f(rows(n)))[1:]
+        assert_same(export.deserialize(outer.serialize()).call(rows(n)), want)
+
+
+def test_a_program_is_not_called_at_sizes_that_may_be_too_small():
+    inner = exported(lambda x: x * 2)
+    with pytest.raises(InconclusiveDimensionOperation, match=r"c - 1 >= 1 is not known"):
+        exported(lambda x: inner.call(x[1:]), "c, 4")
+    outer = exported(lambda x: inner.call(x[1:]), "c, 4", constraints=("c >= 2",))
+    assert_same(outer.call(rows(3)), rows(3)[1:] * 2)
+
+
+@pytest.mark.parametrize(
+    ("f", "size"),
+    [
+        (lambda x: x[::2], "floordiv(b + 1, 2)"),
+        (lambda x: x[::-2], "floordiv(b + 1, 2)"),
+        (lambda x: x[1::3], "floordiv(b + 1, 3)"),
+        (lambda x: x[:-1:2], "floordiv(b, 2)"),
+        (lambda x: x[-2::-3], "floordiv(b + 1, 3)"),
+        (lambda x: x[1:-1], "max(0, b - 2)"),
+        (lambda x: x[2:], "- min(b, 2) + b"),
+        (lambda x: jnp.arange(x.shape[0], 0, -2), "floordiv(b + 1, 2)"),
+    ],
+)
+def test_sizes_of_slices_are_printed_as_jax_does(f, size):
+    assert str(exported(f).out_avals[0].shape[0]) == size
 
 
 def test_a_program_is_called_in_jitted_functions_of_any_size():
@@ -140,6 +185,39 @@ def test_sizes_may_be_empty_where_that_is_declared():
 def test_variables_that_no_shape_tells_are_named_when_exported():
     with pytest.raises(ValueError, match="no shape of the arguments tells what a, b is"):
         exported(lambda x: x, "a*b, 4")
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: jnp.array_split(x, x.shape[0]), "array_split: .* it is the symbolic size b"),
+        (lambda x: jnp.sum(x, axis=x.shape[0]), "sum: axis must be known .* symbolic size b"),
+        (lambda x: jnp.linalg.matrix_power(x @ x.T, x.shape[0]), "matrix_power: n must be known"),
+        (lambda x: jnp.delete(x, np.array([1, -2]), axis=0), "whether b - 2 < 0 is not known"),
+        (lambda x: jnp.insert(x, -1 - x.shape[0], 0.0, axis=0), r"insert: index - b - 1 is out of"),
+        (lambda x: jnp.pad(x, ((x.shape[0] - 2, 0), (0, 0))), "whether b - 2 < 0 is not known"),
+    ],
+)
+def test_errors_say_what_is_asked_of_which_size(f, message):
+    with pytest.raises((ValueError, TypeError, IndexError), match=message) as caught:
+        exported(f)
+    assert re.search(r"\n  at .*test_symbolic.py:\d+ in <lambda>", str(caught.value))
+
+
+def test_sizes_are_shown_as_they_are_written():
+    assert doors.shown(export.symbolic_shape("2*b, 4")) == "(2*b, 4)"
+
+
+@pytest.mark.parametrize("f", [ev.core.max_dim, ev.core.min_dim])
+def test_the_larger_of_two_sizes_is_a_size(f):
+    program = exported(lambda x: jnp.zeros(f(x.shape[0], 4)))
+    assert str(program.out_avals[0].shape[0]) == f"{f.__name__[:3]}(b, 4)"
+    g = ev.jit(lambda x: jnp.zeros(f(x.shape[0], 4)) + f(x.shape[0], 6))
+    for n in (2, 9, 3, 7, 4):
+        want = {"max_dim": max, "min_dim": min}[f.__name__]
+        assert program.call(rows(n)).shape == (want(n, 4),)
+        assert_same(g(rows(n)), jnp.zeros(want(n, 4)) + want(n, 6))
+    assert g.cache_info().misses == 3
 
 
 def test_sizes_are_tried_that_are_not_negative():

@@ -59,16 +59,22 @@ def compiled():
 # ------------------------------------------------------------------------ what it computes
 
 NOT_PADDED = {
-    "add_at", "argmax", "argmax_rows", "argsort", "array_split", "associative_scan",
+    "add_at", "argmax", "argmax_rows", "argsort", "argwhere", "array_split", "associative_scan",
     "associative_scan_back", "associative_scan_of_pairs", "block", "checkpoint", "choice",
     "cholesky_batch", "concatenate", "concatenate_ones", "cond", "conv", "conv_along",
-    "cross_entropy", "cumprod", "cumsum", "digitize", "dropout", "dynamic_slice", "fft",
-    "fft_along", "first", "flip", "fori", "gather", "grad_columns", "hstack", "interp", "last",
-    "linspace", "map", "median_columns", "normal", "one_hot", "pad", "permutation",
-    "permutation_each", "permutation_of_numbers", "ravel", "reduce_window", "repeat",
-    "reshape_flat", "reshape_known", "reverse", "roll", "scan", "searchsorted",
-    "searchsorted_right", "searchsorted_rows", "segment_sum", "set", "slice_step", "slice_tail",
-    "solve_along", "sort", "stack", "take", "take_along", "tile", "top_k_columns", "uniform",
+    "cross_entropy", "cumprod", "cumsum", "delete_flat", "delete_last", "delete_slice",
+    "det_of_size", "digitize", "dropout", "dynamic_slice", "fft", "fft_along", "first", "flip",
+    "fori", "gather", "grad_columns", "hstack", "insert", "insert_flat", "insert_last",
+    "insert_rows", "insert_several", "interp", "last", "linspace", "map", "median",
+    "median_columns", "nanmedian", "nonzero", "nonzero_of_size", "normal", "nuclear_norm",
+    "one_hot", "one_hot_of_size", "pad", "pad_by_size", "pad_edges_by_size", "percentile",
+    "permutation", "permutation_each", "permutation_of_numbers", "quantile", "quantile_lower",
+    "ravel", "reduce_window", "repeat", "repeat_by_size", "repeat_by_size_flat", "reshape_flat",
+    "reshape_known", "reverse", "roll", "roll_by_size", "scan", "searchsorted",
+    "searchsorted_right", "searchsorted_rows", "segment_sum", "set", "singular_values",
+    "slice_back", "slice_step", "slice_step_from", "slice_step_from_end", "slice_step_to",
+    "slice_step_within", "slice_tail", "slice_within", "slogdet_of_size", "solve_along", "sort",
+    "stack", "svd", "svd_complete", "take", "take_along", "tile", "top_k_columns", "uniform",
     "unstack", "while",
 }  # fmt: skip
 """Functions that do more along the open axis than is known to be right there."""

@@ -349,6 +349,10 @@ def class_of(error: Exception) -> Any:
     return ValueError
 
 
+as_written: set[type] = set()
+"""Types of which the text is shown; `dims` adds that of sizes."""
+
+
 def shown(value: Any) -> str:
     """Return a few words on an argument, whatever it is."""
     try:
@@ -376,4 +380,6 @@ def _brief(value: Any) -> str:
     if type(value) is slice:
         parts = (value.start, value.stop, *[value.step] * (value.step is not None))
         return ":".join("" if x is None else _brief(x) for x in parts)
+    if type(value) in as_written:
+        return str(value)
     return f"<{type(value).__qualname__}>"

@@ -73,6 +73,10 @@ class Bounds:
         if type(x) is not Dim:
             return x
         best = self.interval(x)[0]
+        cases = next((cases for fn, cases in extrema(x) if fn == MIN), ())
+        if cases and self.tried < _MOST:
+            self.tried += 1
+            best = max(best, min([self.lower(case, depth) for case in cases]))
         if depth == 0:
             return best
         for monomial, coefficient in x.terms.items():
@@ -159,6 +163,19 @@ class Bounds:
                 this = make(self.scope, [(((factor, 1),), 1)])
                 found += self._meaning(factor, this) if type(this) is Dim else []
         return [e for e in found if monomial in terms_of(e)]
+
+
+def extrema(x):
+    """Yield each way to write an expression as MAX or MIN of two: that function, and the two.
+
+    There is one for each term that is an extremum times a number.
+    """
+    for monomial, coefficient in terms_of(x).items():
+        factor, power = monomial[0] if len(monomial) == 1 else (None, 0)
+        if power == 1 and factor is not None and factor.fn in (MAX, MIN):
+            rest = make(x.scope, [(m, c) for m, c in x.terms.items() if m != monomial])
+            fn = factor.fn if coefficient > 0 else {MAX: MIN, MIN: MAX}[factor.fn]
+            yield fn, [rest + arg * coefficient for arg in factor.args]
 
 
 def _modulo(a: Interval, b: Interval) -> Interval:

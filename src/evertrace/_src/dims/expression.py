@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import doors, errors
 
 FLOORDIV, MOD, MAX, MIN = "floordiv", "mod", "max", "min"
 _RANKS = {"": 0, FLOORDIV: 1, MOD: 2, MAX: 3, MIN: 4}
@@ -52,6 +52,7 @@ ONE: Monomial = ()
 
 _MOST_TERMS = 2000
 _MOST_NESTED = 100
+_MOST_DIVIDED = 20
 _LARGEST_COEFFICIENT = 2**63
 """Expressions beyond these take Python longer than anybody waits, or are no sizes of arrays."""
 
@@ -207,10 +208,10 @@ def multiply(a, b) -> Any:
 
 
 def _divided(a, b):
-    """Return `a` divided by `b` where every term is a multiple of the one term of `b`, or None."""
+    """Return the terms of `a` divided by `b` where `a` is seen to be a multiple of it, or None."""
     divisor = list(terms_of(b).items())
-    if len(divisor) != 1:
-        return None
+    if len(divisor) > 1:
+        return _divided_by_sum(a, b)
     ((monomial, coefficient),) = divisor
     out = []
     for m, c in terms_of(a).items():
@@ -219,6 +220,22 @@ def _divided(a, b):
             return None
         out.append((rest, c // coefficient))
     return out
+
+
+def _divided_by_sum(a, b):
+    """Return the terms of `a` divided by several terms, by long division, or None."""
+    (lead, divisor), *_ = b.terms.items()
+    out = []
+    for _ in range(_MOST_DIVIDED):
+        if not terms_of(a):
+            return out
+        (monomial, coefficient), *_ = terms_of(a).items()
+        rest = divide_monomial(monomial, lead)
+        if rest is None or coefficient % divisor:
+            return None
+        out.append((rest, coefficient // divisor))
+        a = add(a, -multiply(b, make(b.scope, out[-1:])))
+    return None
 
 
 def _refuse_zero(b):
@@ -537,6 +554,9 @@ class Dim:
 
     def __reduce__(self):
         return self.scope.parsed, (text_of(self),)
+
+
+doors.as_written.add(Dim)
 
 
 def _watched(method):

@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.dims.expression import Dim, bare, max_of, min_of, size_of
+from evertrace._src.dims.bounds import extrema
+from evertrace._src.dims.expression import Dim, apply, bare, max_of, min_of, size_of, terms_of
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.core")
 
 
 def shown(sizes: Any) -> Any:
@@ -20,6 +24,30 @@ def shown(sizes: Any) -> Any:
 def is_dim(x: Any) -> bool:
     """Whether a size is an expression rather than a number."""
     return type(x) is Dim
+
+
+@public
+def max_dim(d1: Any, d2: Any) -> Any:
+    """Return the larger of two sizes, an expression where either may be the larger one.
+
+    Example:
+      >>> (b,) = ev.export.symbolic_shape("b")
+      >>> ev.core.max_dim(b, 4), ev.core.max_dim(b, 1), ev.core.max_dim(3, 4)
+      (max(b, 4), b, 4)
+    """
+    return shown((max_of(size_of(d1), size_of(d2)),))[0]
+
+
+@public
+def min_dim(d1: Any, d2: Any) -> Any:
+    """Return the smaller of two sizes, an expression where either may be the smaller one.
+
+    Example:
+      >>> (b,) = ev.export.symbolic_shape("b")
+      >>> ev.core.min_dim(b, 4), ev.core.min_dim(b, 1), ev.core.min_dim(3, 4)
+      (min(b, 4), 1, 3)
+    """
+    return shown((min_of(size_of(d1), size_of(d2)),))[0]
 
 
 def is_same_shape(a, b) -> bool:
@@ -78,6 +106,18 @@ def broadcast_shapes(*shapes) -> Any:
     return tuple(out)
 
 
+def ceildiv(a, b):
+    """Return the quotient of sizes, rounded up."""
+    if type(a) is not Dim or type(b) is Dim or b == 1:
+        return -(-a // b)
+    if b < 0:
+        a, b = -a, -b
+    for fn, cases in extrema(a):
+        if all(c % b == 0 for case in cases for m, c in terms_of(case).items() if m):
+            return apply(fn, *[ceildiv(case, b) for case in cases])  # which are no quotients
+    return (a + b - 1) // b
+
+
 def slice_bounds(part: slice, size) -> Any:
     """Return start, step and count of a slice of a dimension, any of which may be symbolic.
 
@@ -101,10 +141,10 @@ def slice_bounds(part: slice, size) -> Any:
         if n is None:
             return otherwise
         if is_below(n, 0):
-            return max_of(n + size, low)
-        return min_of(n, high)
+            return max_of(low, n + size)
+        return min_of(high, n)
 
     first, last = (low, high) if step > 0 else (high, low)
     start, stop = place(start, first), place(stop, last)
     distance = stop - start if step > 0 else start - stop
-    return start, step, max_of(-(-distance // abs(step)), 0)
+    return start, step, max_of(0, ceildiv(distance, abs(step)))

@@ -145,14 +145,16 @@ class ContractCalls:
         variants.miss()
         expected = variants.refusals.expected(key)
         try:
-            variant = self._opened(call, key, kept, expected)
+            variant, tries = self._opened(call, key, kept, expected)
             variant = variant or Variant(self._record(call, expected), self.options)
+            opening.check_declared(self.name, variant.guards, self.options.open_axes)
         except Exception as error:
             monitoring.observed(self.fun, "refused", error)
             raise
         variants.refusals.note(key, expected, variant.recorded.constants)
         monitoring.timed("trace", self.name, variant.recorded.seconds)
         variant.key, variant.reason, variant.used = key, reason, variants.hits
+        variant.tries = tries
         found = variant.match(call.roots)
         if found is None:
             raise self._mismatch(variant, call)
@@ -193,7 +195,11 @@ class ContractCalls:
         return None
 
     def _opened(self, call, key, kept, expected):
-        """Trace a call for open sizes; returns its own variant, or None if it has no such trace."""
+        """Trace a call for open sizes.
+
+        Returns:
+          its own variant, or None if it has no such trace, and what the try counts as.
+        """
         openings = self.variants.openings
         plan = (
             openings.plan(key, call.roots, kept, self.options.open_axes)
@@ -201,27 +207,24 @@ class ContractCalls:
             else None
         )
         if plan is None:
-            return None
+            return None, 0
         try:
             recorded = self._record(call._replace(opened=plan), expected)
         except Exception:  # the function's own: it is traced as it is, and says what is to be said
-            openings.give_up(key)
-            return None
+            return None, opening.MOST_TRIED
         finally:
             plan.scope.close()
         try:
             found = opening.opened(recorded, plan.scope)
         except NotOpenError:
-            openings.give_up(key)
-            return None
+            return None, opening.MOST_TRIED
         variant = self._made(found, plan.scope.hints)
         if variant is None or variant.match(call.roots) is None:
-            return None
-        if opening.is_for_others(found):
-            openings.add(key, found)
-        else:
-            openings.doubt(key)
-        return variant
+            return None, 1
+        if not opening.is_for_others(found):
+            return variant, opening.DOUBTFUL
+        openings.add(key, found)
+        return variant, 1
 
     def _made(self, found, values):
         """Return the variant of an open trace for the values of its sizes, or None."""

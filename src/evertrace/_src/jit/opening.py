@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dims
+from evertrace._src import dims, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import Tracer
@@ -28,7 +28,14 @@ TRACED_BEFORE = 2
 """So many calls that differ in sizes are traced before one is traced for open sizes."""
 
 MOST_TRIED = 4
-"""Open traces of calls that are alike but for sizes."""
+"""Open traces of calls that are alike but for sizes: also in what the function closes over."""
+
+DOUBTFUL = MOST_TRIED // 2
+"""What an open trace counts as that was good for its own sizes only: a second one is the last."""
+
+
+MOST_KEPT = 128
+"""Open traces of calls whose arguments are alike: closures of one function have their own."""
 
 
 class Openings:
@@ -36,7 +43,6 @@ class Openings:
 
     def __init__(self):
         self.found: dict[Any, list[Opening]] = {}
-        self.tried: dict[Any, int] = {}
 
     def of(self, key):
         """Return the open traces that may fit a call."""
@@ -44,15 +50,8 @@ class Openings:
 
     def add(self, key, opening):
         """Keep an open trace of a call."""
-        self.found.setdefault(pattern_of(key), []).append(opening)
-
-    def give_up(self, key):
-        """Try no more open traces of calls like this one."""
-        self.tried[pattern_of(key)] = MOST_TRIED
-
-    def doubt(self, key):
-        """Note that an open trace was good for its own sizes only: a second one is the last."""
-        self.tried[pattern_of(key)] += MOST_TRIED // 2 - 1
+        pattern = pattern_of(key)
+        self.found[pattern] = [*self.found.get(pattern, ()), opening][-MOST_KEPT:]
 
     def plan(self, key, roots, kept, axes):
         """Return the `Plan` that a call is to be traced by for open sizes, or None.
@@ -66,20 +65,26 @@ class Openings:
         if len(kept) < TRACED_BEFORE and not axes:
             return None
         pattern = pattern_of(key)
-        if self.tried.get(pattern, 0) >= MOST_TRIED:
+        others = [v for v in kept if type(v.key) is tuple and pattern_of(v.key) == pattern]
+        if sum([v.tries for v in others if _counts(v, roots, axes)]) >= MOST_TRIED:
             return None
-        found = declared_plan(axes) if axes else None
-        if found is None:
-            others = [v for v in kept if type(v.key) is tuple and pattern_of(v.key) == pattern]
-            found = _changing_plan(roots, others) if len(others) >= TRACED_BEFORE else None
-        if found is not None:
-            self.tried[pattern] = self.tried.get(pattern, 0) + 1
-        return found
+        if axes:
+            return declared_plan(axes)
+        return _changing_plan(roots, others) if len(others) >= TRACED_BEFORE else None
 
     def clear(self):
         """Forget all."""
         self.found.clear()
-        self.tried.clear()
+
+
+def _counts(variant, roots, axes):
+    """Whether what was tried for a variant counts for a call: it is alike but for sizes.
+
+    Where axes are declared each first call is tried, so it is enough that one was given up.
+    """
+    if axes and variant.tries == MOST_TRIED:
+        return True
+    return variant.tries and variant.guards.shapes(roots) is not None
 
 
 class Opening:
@@ -248,11 +253,8 @@ def declared_plan(axes):
     scope, wrong = OpenScope({}), "an axis of size 0 or 1, or sizes of one name that differ"
 
     def shapes(node, shape):
-        root = node
-        while root.parent is not None:
-            root = root.parent
         sizes = list(shape)
-        for axis, name in axes.of(root) if root.kind == "root" else ():
+        for axis, name in _declared_of(node, axes):
             if -len(shape) <= axis < len(shape):
                 n = shape[axis]
                 if n < 2 or scope.hints.setdefault(name, n) != n:
@@ -262,6 +264,35 @@ def declared_plan(axes):
         return tuple(sizes) if any(map(dims.is_dim, sizes)) else None
 
     return Plan(scope, shapes)
+
+
+def _declared_of(node, axes):
+    """Return the pairs (axis, name) that are declared of the argument that a node is found in."""
+    while node.parent is not None:
+        node = node.parent
+    return axes.of(node) if node.kind == "root" else ()
+
+
+def check_declared(function, guards, axes):
+    """Raise if axes of arguments that `dims` gives one name are of several sizes."""
+    if not axes or not axes.names:
+        return
+    seen: dict[str, tuple] = {}
+    for node in guards.nodes:
+        shape = shape_wanted(node) if node.check in OF_ANY_SIZE else ()
+        for axis, name in _declared_of(node, axes):
+            if not -len(shape) <= axis < len(shape):
+                continue
+            n, place = shape[axis], f"axis {axis} of {node.name}"
+            m, other = seen.setdefault(name, (n, place))
+            if n != m:
+                raise errors.user_error(
+                    errors.ShapeError,
+                    f"jit({function}): dims says that {other} and {place} are of one size, "
+                    f"{name}, and they are of sizes {m} and {n}.",
+                    fix="pass arrays of one size, or give the axes different names.",
+                    anchor="shape",
+                )
 
 
 # ------------------------------------------------------------------------ which traces

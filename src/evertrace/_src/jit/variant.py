@@ -78,6 +78,7 @@ class Variant(_VariantBase):
       key: what it is kept under; see `bucket_key`.
       careful: whether a call draws what may have to be put back: it is then never run in C++.
       opening: the `Opening` that it was made of without a trace, or None.
+      tries: what was tried to leave its sizes open counts as, up to `opening.MOST_TRIED`.
       reason: `Difference`s from the variant that was nearest when it was traced.
       hits: how many calls it served; used: when last, counted in the function's hits.
     """
@@ -85,7 +86,7 @@ class Variant(_VariantBase):
     __slots__ = (
         "__weakref__", "careful", "closed", "consts", "created", "effects", "gathers", "guards",
         "host", "key", "leaves", "name", "opening", "plain", "program", "reason", "recorded",
-        "result", "writes",
+        "result", "tries", "writes",
     )  # fmt: skip
 
     key: Any
@@ -113,7 +114,7 @@ class Variant(_VariantBase):
             engine=options.engine,
         )
         self.key, self.reason, self.created = None, (), time.time()
-        self.opening = None
+        self.opening, self.tries = None, 0
         self.hits = self.used = 0
         self.careful = self._draws_with_care()
         if self.guards.compiled is not None and not self.careful:

@@ -21,7 +21,7 @@ from evertrace._src.numpy.arguments import (
     canonical_axes,
     canonical_axis,
     operand,
-    static_int,
+    static_count,
 )
 from evertrace._src.numpy.elementary import clip, isfinite, where
 from evertrace._src.numpy.promotion import promote_inexact
@@ -303,7 +303,7 @@ def one_hot(
              [1., 0., 0.],
              [0., 0., 0.]], dtype=float32)
     """
-    count = static_int("one_hot", "num_classes", num_classes)
+    count = static_count("one_hot", "num_classes", num_classes)
     x = operand("one_hot", x)
     dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "one_hot")
     axis = canonical_axis("one_hot", axis, x.ndim + 1)

@@ -102,6 +102,13 @@ _OF_LISTS = ("concat", "concatenate", "stack", "unstack")
 
 
 def _no_integer_error(name, argument, value):
+    if dims.is_dim(value):
+        return errors.user_error(
+            errors.InconclusiveDimensionOperation,
+            f"{name}: {argument} must be known while tracing, but it is the symbolic size {value}.",
+            fix="give a number, or export for a size that is one.",
+            anchor="symbolic-shapes",
+        )
     if getattr(value, "ndim", 0) and name in _OF_LISTS:
         fix = f"give several arrays as one list: `{name}([a, b])`."
     elif isinstance(value, tuple | list):

@@ -502,7 +502,7 @@ def _count(start, stop, step):
         )
     distance = stop - start
     if any(map(dims.is_dim, (start, stop, step))):
-        return dims.max_of(0, -(-distance // step))
+        return dims.max_of(0, dims.ceildiv(distance, step))
     if all(isinstance(x, int) for x in (start, stop, step)):
         return max(0, -(-distance // step))
     return max(0, math.ceil(distance / step))

@@ -364,7 +364,7 @@ def _relative_change(factored, da):
 
 def _parity(pivots, dtype):
     """Return the signs of the permutations that the pivots of LU factors amount to."""
-    moved = ufuncs.not_equal(*aligned(pivots, np.arange(pivots.shape[-1], dtype=np.int32)))
+    moved = ufuncs.not_equal(*aligned(pivots, creation.arange(pivots.shape[-1], dtype=np.int32)))
     odd = reductions.sum(moved, -1, dtype=np.int32) % 2
     return (1 - 2 * odd).astype(dtype)
 

@@ -14,7 +14,13 @@ from evertrace._src.arrays.interop import rows_of
 from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy import indexing, ufuncs
-from evertrace._src.numpy.arguments import integer, operand, static_int, static_shape
+from evertrace._src.numpy.arguments import (
+    integer,
+    operand,
+    static_count,
+    static_int,
+    static_shape,
+)
 from evertrace._src.numpy.creation import arange, asarray, eye, user_dtype, zeros
 from evertrace._src.numpy.nonzeros import nonzero
 from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes
@@ -207,8 +213,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
              [1, 1, 0],
              [1, 1, 1]], dtype=int32)
     """
-    n = static_int("tri", "N", N)
-    m = n if M is None else static_int("tri", "M", M)
+    n = static_count("tri", "N", N)
+    m = n if M is None else static_count("tri", "M", M)
     dtype = user_dtype("tri", float if dtype is None else dtype)
     return convert(_is_below((n, m), integer("tri", "k", k)), dtype)
 

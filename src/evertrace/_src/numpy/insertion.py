@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand, computed, type_of_number
 from evertrace._src.arrays.types import ArrayLike
@@ -20,8 +20,9 @@ from evertrace._src.numpy.arguments import canonical_axis, operand, traced_argum
 from evertrace._src.numpy.joining import concatenate
 from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.numpy.shape import moveaxis, ravel
+from evertrace._src.numpy.sorting import argsort
 from evertrace._src.ops.convert import convert
-from evertrace._src.ops.slicing import concatenate_p
+from evertrace._src.ops.slicing import concatenate_p, slice_in_dim
 from evertrace._src.ops.structural import expand_dims
 
 
@@ -75,6 +76,11 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     values = expand_dims(values, tuple(range(x.aval.ndim - values.aval.ndim)))
     if places.ndim == 0:  # all of `values` at one place
         values = moveaxis(values, 0, axis)
+    if dims.is_dim(size) and not is_traced:
+        places = _inside("insert", places.reshape(-1), size, x.aval.shape, axis)
+        if places.size != 1:
+            return _insert_several(x, values, places, axis, size)
+        places, is_traced = places[0], True
     if is_traced:
         return _insert_traced(x, values, places, axis, size)
     count = places.size if places.size > 1 else max(values.aval.shape[axis], places.size)
@@ -99,6 +105,30 @@ def _insert_traced(x, values, place, axis, size):
     place = ufuncs.minimum(ufuncs.maximum(place, 0), size)
     source = ufuncs.choose_by(at < place + count, at - place + size, at - count)
     source = ufuncs.choose_by(at < place, at, source)
+    return indexing.take(concatenate_p.bind(x, values, dimension=axis), source, axis=axis)
+
+
+def _inside(name, places, size, shape, axis):
+    """Return places in an axis of symbolic size as an operand; IndexError if one is never there."""
+    is_wrong = [dims.is_below(size, i) or dims.is_below(i, -size) for i in places.tolist()]
+    if any(is_wrong):
+        raise _no_such_place(name, places[is_wrong][0], -size, size, shape, axis)
+    return creation.asarray(places, np.int32)
+
+
+def _insert_several(x, values, places, axis, size):
+    """Insert a value at each place, known or not: each comes to stand behind those before it."""
+    (count,) = places.shape
+    values = broadcast_to(values, (*x.aval.shape[:axis], count, *x.aval.shape[axis + 1 :]))
+    places = ufuncs.choose_by(places < 0, places + size, places)
+    places = ufuncs.minimum(ufuncs.maximum(places, 0), size)
+    order = argsort(places)
+    new = indexing.take(places, order) + creation.arange(count)
+    at = creation.arange(size + count)
+    before = (new < at[:, None]).sum(1)
+    is_new = (new == at[:, None]).any(1)
+    inserted = size + indexing.take(order, before, mode="clip")
+    source = ufuncs.choose_by(is_new, inserted, at - before)
     return indexing.take(concatenate_p.bind(x, values, dimension=axis), source, axis=axis)
 
 
@@ -132,16 +162,25 @@ def _check_integers(name, places):
 def _check_places(name, places, size, high, shape, axis):
     wrong = places[(places < -size) | (places >= high)]
     if wrong.size:
-        raise errors.user_error(
-            IndexError,
-            f"{name}: index {wrong[0]} is out of bounds for axis {axis} of shape {shape}.",
-            fix=f"use indices from {-size} to {high - 1}.",
-            anchor="index",
-        )
+        raise _no_such_place(name, wrong[0], -size, high - 1, shape, axis)
+
+
+def _no_such_place(name, i, least, most, shape, axis):
+    return errors.user_error(
+        IndexError,
+        f"{name}: index {i} is out of bounds for axis {axis} of shape {shape}.",
+        fix=f"use indices from {least} to {most}.",
+        anchor="index",
+    )
 
 
 def _traced_place(name, obj, size, high, shape, axis) -> Any:
     """Return a place that `jit` traces as an operand: another number is no other program."""
+    bare = dims.bare(obj)
+    if dims.is_dim(bare):
+        if dims.is_below(high - 1, bare) or dims.is_below(bare, -size):
+            raise _no_such_place(name, bare, -size, high - 1, shape, axis)
+        return as_operand(bare)
     if type(obj) is int or type_of_number(obj) is not int:
         return obj
     return as_operand(
@@ -191,6 +230,8 @@ def delete(
             raise traced_argument("delete", "obj (unless assume_unique_indices)", obj)
         _check_integers("delete", obj)
         return _delete_traced(x, ravel(cast("Any", obj)), axis, size)
+    if dims.is_dim(size):
+        return _delete_at_any_size(x, obj, axis, size)
     places = _places("delete", obj, size).reshape(-1)
     _check_places("delete", places, size, size, x.aval.shape, axis)
     kept = np.ones(size, bool)
@@ -198,10 +239,26 @@ def delete(
     return indexing.take(x, np.flatnonzero(kept).astype(np.int32), axis=axis)
 
 
+def _delete_at_any_size(x, obj, axis, size):
+    """Remove elements of an axis of symbolic size, all of which have to be there for all sizes."""
+    if isinstance(obj, slice):
+        start, step, count = dims.slice_bounds(obj, size)
+        if step == 1:
+            ends = (0, start), (start + count, size)
+            return concatenate([slice_in_dim(x, *end, axis) for end in ends], axis)
+    places = np.unique(_places("delete", obj, size)).tolist()
+    for i in places:
+        if i >= size if i >= 0 else i + size < 0:
+            raise _no_such_place("delete", i, -size, size - 1, x.aval.shape, axis)
+    from_end = [i for i in places if i < 0]
+    places = [i for i in places if i < 0 or all(size + j - i for j in from_end)]
+    return _delete_traced(x, creation.asarray(places, np.int32), axis, size)
+
+
 def _delete_traced(x, places, axis, size):
     """Skip the removed places: the source of each element is its place plus how many precede it."""
     count = places.shape[0]
     places = creation.asarray((places % size).sort() - creation.arange(count))
-    source = creation.arange(size - count)
+    source = creation.arange(dims.max_of(0, size - count))
     source = source + (places <= source[:, None]).sum(1)
     return indexing.take(x, source, axis=axis)

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dims, dtypes, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.tracer import concrete_value
@@ -72,7 +72,7 @@ def nonzero(
         )
     is_found = creation.arange(size) < count
     # Sizes of 0 leave nothing to be found, but must not divide.
-    sizes = [max(1, n) for n in x.aval.shape]
+    sizes = [dims.max_of(1, n) for n in x.aval.shape]
     places = [flat // math.prod(sizes[i + 1 :]) % n for i, n in enumerate(sizes)]
     return tuple(
         ufuncs.choose_by(is_found, place, _like(place, 0 if fill is None else fill))

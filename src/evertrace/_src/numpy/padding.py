@@ -15,7 +15,7 @@ from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import elementary, functional, quantiles, reductions, ufuncs
-from evertrace._src.numpy.arguments import operand, static_int
+from evertrace._src.numpy.arguments import operand, static_count
 from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.numpy.shape import flip
 from evertrace._src.numpy.spaced import linspace
@@ -52,7 +52,7 @@ def pad(
     """
     x = operand("pad", array)
     widths = _pairs("pad_width", pad_width, x.aval.ndim)
-    widths = [tuple(static_int("pad", "pad_width", w) for w in pair) for pair in widths]
+    widths = [tuple(static_count("pad", "pad_width", w) for w in pair) for pair in widths]
     if any(w < 0 for pair in widths for w in pair):
         raise errors.user_error(
             ValueError,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike, Axis
 from evertrace._src.numpy import creation, elementary, indexing, ufuncs
@@ -19,6 +19,7 @@ from evertrace._src.numpy.arguments import (
     canonical_axes,
     no_out,
     operand,
+    scalar_of,
 )
 from evertrace._src.numpy.cumulative import cumsum
 from evertrace._src.numpy.promotion import (
@@ -231,7 +232,8 @@ def _by_place(lines, is_nan, q, method, skip_nans):
         count = ufuncs.logical_not(is_nan).sum(0, dtype=lines.aval.dtype)
     else:
         lines = elementary.where(is_nan.any(0, keepdims=True), np.nan, lines)
-        count = float(lines.shape[0])
+        size = lines.shape[0]
+        count = scalar_of(size, lines.aval.dtype) if dims.is_dim(size) else float(size)
     out = _at_quantile(sort(lines, 0), q, count, method)
     return elementary.where(ufuncs.equal(count, 0), np.nan, out) if skip_nans else out
 
@@ -291,7 +293,7 @@ def _at_quantile(lines, q, count, method):
 
 def _look_up(lines, places, q_shape):
     """Take elements along the first axis; places are equal for all lines or differ."""
-    places = elementary.clip(places, 0, max(0, lines.shape[0] - 1)).astype(np.int32)
+    places = elementary.clip(places, 0, dims.max_of(0, lines.shape[0] - 1)).astype(np.int32)
     if places.shape == q_shape:
         return indexing.take(lines, ravel(places), axis=0, mode="clip")
     return indexing.take_along_axis(lines, places, axis=0, mode="clip")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import errors, native
+from evertrace._src import dims, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, computed, type_of_number
 from evertrace._src.arrays.types import ArrayLike, Axis, Shape
@@ -84,8 +84,12 @@ def _roll(x, shift, axis):
             start = ufuncs.remainder(ufuncs.negative(shift), size)
             return _window_of_two(x, start, axis)
         shift = known._contents()
-    is_number = type_of_number(shift) is int
-    start = computed(_start, shift if is_number else static_int("roll", "shift", shift), size)
+    shift = dims.bare(shift)
+    if dims.is_dim(shift):
+        start = _start(shift, size)
+    else:
+        is_number = type_of_number(shift) is int
+        start = computed(_start, shift if is_number else static_int("roll", "shift", shift), size)
     if type(start) is not int:
         return _window_of_two(x, as_array(start), axis)
     if getattr(concrete_value(x), "_sharding", None) is not None:
@@ -164,6 +168,9 @@ def repeat(
     if axis is None:
         x, axis = ravel(x), 0
     axis = canonical_axis("repeat", axis, x.aval.ndim)
+    count = dims.bare(repeats)
+    if dims.is_dim(count) and total_repeat_length is None:
+        return _repeat_evenly(x, count, axis)
     repeats = operator.index(repeats) if isinstance(repeats, int) else repeats
     known = concrete_value(operand("repeat", repeats))
     if known is None and total_repeat_length is None:

@@ -14,6 +14,7 @@ from evertrace._src.core.factors import by_dimension, of_equal_size, pointwise
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
+from evertrace._src.dims import ceildiv
 from evertrace._src.ops.elementwise import sub_p
 from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import (
@@ -53,7 +54,7 @@ def _slice_abstract(x, *, start_indices, limit_indices, strides):
 
 
 def _slice_size(start, limit, stride):
-    return -(-(limit - start) // stride)
+    return ceildiv(limit - start, stride)
 
 
 def _slice_host(x, *, start_indices, limit_indices, strides):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from evertrace._src import errors
+from evertrace._src import dims, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.linalg.common import (
@@ -153,7 +153,7 @@ def svd(
     """
     x = as_matrices("svd", x)
     m, n = x.shape[-2:]
-    k = min(m, n)
+    k = dims.min_of(m, n)
     start, end = _subset("svd", subset_by_index, k)
     _check_algorithm("svd", "algorithm", algorithm, _SVD_ALGORITHMS)
     if compute_uv and full_matrices and (start, end) != (0, k):

@@ -8,7 +8,7 @@ right. The same holds for singular values, with zeros among them, too.
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import dims, errors
 from evertrace._src.core.factors import batched
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.compare import eq_p
@@ -104,7 +104,7 @@ eigh_p.batch = batched_leading(eigh_p)
 def _svd_abstract(a, *, full_matrices, compute_uv, subset_by_index, algorithm):
     check_matrices("svd", a)
     m, n = a.shape[-2:]
-    k = min(m, n)
+    k = dims.min_of(m, n)
     s = shaped(a, k, dtype=real_dtype(a.dtype))
     if not compute_uv:
         return (s,)
