@@ -386,3 +386,25 @@ def test_what_a_kernel_leaves_outside_is_refused():
 
     with pytest.raises(TypeError, match="the function changes seen"):
         rows(body)(X)
+
+
+@pytest.mark.parametrize("options", [{}, {"dims": "x: b, ..."}], ids=["found", "declared"])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_jitted_kernel_runs_on_arrays_of_many_sizes(is_cut, options):
+    """Block sizes and the kinds of dimensions are in the params that numbers are put into."""
+
+    def double(x_ref, o_ref):
+        o_ref[...] = 2 * x_ref[...]
+
+    def f(x):
+        how = {}
+        if is_cut:
+            block = pl.BlockSpec((2, 3), lambda i: (i, 0))
+            how = {"grid": pl.cdiv(len(x), 2), "in_specs": [block], "out_specs": block}
+        out = ev.ShapeDtypeStruct(x.shape, x.dtype)
+        return pl.pallas_call(double, out_shape=out, **how)(x)
+
+    g = ev.jit(f, **options)
+    for rows in range(5, 10):
+        x = np.arange(rows * 3, dtype="float32").reshape(rows, 3)
+        np.testing.assert_array_equal(g(x), 2 * x)
