@@ -1,4 +1,7 @@
-"""Kernels of rows: softmax, norms, rotary embedding. Each step has some whole rows."""
+"""Kernels of rows: softmax, norms, rotary embedding. Each step has some whole rows.
+
+They compute in float32 where the arrays are of shorter floats.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, joining, ufuncs
-from evertrace._src.pallas.library.arguments import as_floats
+from evertrace._src.pallas.library.arguments import as_floats, wide, wide_dtype
 from evertrace._src.pallas.named import Kernel, kernel
 from evertrace._src.support import set_module
 
@@ -35,9 +38,9 @@ def on_rows(run, x, *others, block) -> Any:
 
 @kernel(ins=["rows, width"], outs=["rows, width"], blocks={"rows": 256})
 def _softmax(x_ref, o_ref):
-    x = x_ref[...]
+    x = wide(x_ref[...])
     e = ufuncs.exp(x - x.max(1, keepdims=True))
-    o_ref[...] = e / e.sum(1, keepdims=True)
+    o_ref[...] = (e / e.sum(1, keepdims=True)).astype(o_ref.dtype)
 
 
 @public
@@ -97,13 +100,15 @@ def layer_norm(
     width = x.shape[-1]
 
     def body(x_ref, scale_ref, bias_ref, o_ref):
-        rows = x_ref[...]
+        rows = wide(x_ref[...])
         centred = rows - rows.mean(1, keepdims=True)
         variance = (centred * centred).mean(1, keepdims=True)
-        o_ref[...] = centred / ufuncs.sqrt(variance + eps) * scale_ref[...] + bias_ref[...]
+        out = centred / ufuncs.sqrt(variance + eps) * scale_ref[...] + bias_ref[...]
+        o_ref[...] = out.astype(o_ref.dtype)
 
     scale = creation.ones(width, x.dtype) if scale is None else as_array(scale, "layer_norm")
     bias = creation.zeros(width, x.dtype) if bias is None else as_array(bias, "layer_norm")
+    scale, bias = wide(scale), wide(bias)  # their derivatives are sums over all steps
     return on_rows(_norm("layer_norm", body, 2), x, scale, bias, block=block)
 
 
@@ -131,11 +136,12 @@ def rms_norm(
     x = as_floats("rms_norm", x)
 
     def body(x_ref, scale_ref, o_ref):
-        rows = x_ref[...]
+        rows = wide(x_ref[...])
         mean = (rows * rows).mean(1, keepdims=True)
-        o_ref[...] = rows / ufuncs.sqrt(mean + eps) * scale_ref[...]
+        o_ref[...] = (rows / ufuncs.sqrt(mean + eps) * scale_ref[...]).astype(o_ref.dtype)
 
     scale = creation.ones(x.shape[-1], x.dtype) if scale is None else as_array(scale, "rms_norm")
+    scale = wide(scale)  # its derivative is a sum over all steps
     return on_rows(_norm("rms_norm", body, 1), x, scale, block=block)
 
 
@@ -145,11 +151,11 @@ def rms_norm(
     blocks={"heads": 1, "length": 64},
 )
 def _rotary(x_ref, angles_ref, o_ref):
-    x, angles = x_ref[0], angles_ref[...]
+    x, angles = wide(x_ref[0]), angles_ref[...]
     half = angles.shape[1]
     a, b = x[:, :half], x[:, half:]
     c, s = ufuncs.cos(angles), ufuncs.sin(angles)
-    o_ref[0] = joining.concatenate([a * c - b * s, a * s + b * c], axis=1)
+    o_ref[0] = joining.concatenate([a * c - b * s, a * s + b * c], axis=1).astype(o_ref.dtype)
 
 
 @public
@@ -188,7 +194,8 @@ def rotary_embedding(
         )
     half = width // 2
     places = creation.arange(length) if positions is None else as_array(positions, "positions")
-    steps = np.asarray(base ** (-np.arange(half) / half), x.dtype)
-    angles = places.astype(x.dtype)[:, None] * steps
+    dtype = wide_dtype(x.dtype)  # positions beyond 2048 are no numbers of float16
+    steps = np.asarray(base ** (-np.arange(half) / half), dtype)
+    angles = places.astype(dtype)[:, None] * steps
     flat = x.reshape(math.prod(heads), length, width)
     return _rotary.with_blocks(length=block)(flat, angles).reshape(x.shape)
