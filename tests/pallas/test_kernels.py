@@ -408,3 +408,48 @@ def test_a_jitted_kernel_runs_on_arrays_of_many_sizes(is_cut, options):
     for rows in range(5, 10):
         x = np.arange(rows * 3, dtype="float32").reshape(rows, 3)
         np.testing.assert_array_equal(g(x), 2 * x)
+
+
+@pytest.mark.usefixtures("rules")
+def test_a_ref_is_read_and_written_in_another_shape():
+    def body(x_ref, o_ref):
+        o_ref.reshape(-1)[...] = x_ref.reshape(24)[...]
+        o_ref.reshape((4, 6)).at[1:3][0] = 10 * x_ref.at[:3].reshape(2, 6)[1]
+
+        def turn(i, _):
+            o_ref.reshape(-1)[i] = -x_ref.reshape(24)[i]
+
+        lax.fori_loop(18, 20, turn, None)
+
+    want = np.arange(24.0).reshape(4, 6)
+    want[1] *= 10
+    want.reshape(-1)[18:20] *= -1
+    got = pl.pallas_call(body, out_shape=X)(X)
+    np.testing.assert_array_equal(got, want.reshape(6, 4))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint16", "bfloat16", "int8"])
+def test_the_bits_of_a_ref_are_read_and_written_as_another_dtype(dtype):
+    """Narrower pieces are rows one below the other, as JAX has them."""
+
+    def there(x_ref, o_ref):
+        o_ref[...] = x_ref.bitcast(dtype)[...]
+
+    def back(x_ref, o_ref):
+        o_ref.bitcast(dtype)[...] = x_ref[...]
+
+    size = np.dtype(dtype).itemsize if dtype != "bfloat16" else 2
+    pieces = np.asarray(X).view(f"u{size}").reshape(6, 4, 4 // size).swapaxes(1, 2)
+    out = ev.ShapeDtypeStruct((24 // size, 4), dtype)
+    found = pl.pallas_call(there, out_shape=out)(X)
+    np.testing.assert_array_equal(np.asarray(found).view(f"u{size}"), pieces.reshape(-1, 4))
+    np.testing.assert_array_equal(pl.pallas_call(back, out_shape=X)(found), X)
+
+
+@pytest.mark.parametrize("x", [X[:, 0].astype("int16"), X[:3].astype("int16")])
+def test_bits_that_make_no_whole_rows_are_refused(x):
+    def body(x_ref, o_ref):
+        x_ref.bitcast("int32")
+
+    with pytest.raises(ValueError, match=r"bitcast: rows of i16\[.*\] make up no whole rows of"):
+        pl.pallas_call(body, out_shape=X)(x)
