@@ -7,6 +7,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import monitoring
 from evertrace.experimental import kernels as ek
 from evertrace.extend.core import jaxprs_in_params
 
@@ -230,6 +231,52 @@ def test_pages_of_short_floats(dtype):
     agree(got.astype("float32"), want, 0.51 * float(jnp.finfo(dtype).eps))
 
 
+X, INTS = jnp.ones((4, 4)), jnp.zeros(4, int)
+EAGER: dict[str, Any] = {
+    "softmax": lambda x: ek.softmax(x),
+    "layer_norm": lambda x: ek.layer_norm(x, eps=1e-3),
+    "rms_norm": lambda x: ek.rms_norm(x),
+    "rotary_embedding": lambda x: ek.rotary_embedding(x),
+    "cross_entropy": lambda x: ek.cross_entropy(x, x, INTS),
+    "quantized_matmul": lambda x: ek.quantized_matmul(x, jnp.ones((4, 4), "int8"), jnp.ones(4)),
+    "segment_sum": lambda x: ek.segment_sum(x, INTS, 3),
+    "segment_max": lambda x: ek.segment_max(x, INTS, 3),
+    "scatter_add": lambda x: ek.scatter_add(x, INTS, x),
+    "n_body": lambda x: ek.n_body(x[:, :3], x[0]),
+    "paged_attention": lambda x: ek.paged_attention(
+        x[:, None], x[:, None, None], x[:, None, None], INTS + 1, INTS[:, None]
+    ),
+    "flash_attention": lambda x: ek.flash_attention(x, x, x, causal=True),
+}
+
+
+@pytest.mark.parametrize("name", EAGER)
+def test_what_an_eager_call_has_traced_is_kept(name):
+    f = EAGER[name]  # of paged attention there is no reverse mode
+    gradient = f if name == "paged_attention" else ev.grad(lambda x: f(x).sum())
+    f(X), gradient(X)
+    events = []
+    listener = lambda event, duration, **kwargs: events.append((event, kwargs))  # noqa: E731
+    monitoring.register_event_duration_secs_listener(listener)
+    try:
+        f(X + 1), gradient(X + 1)
+        assert not events
+        ev.jit(f)(X)
+        assert events
+    finally:
+        monitoring.unregister_event_duration_listener(listener)
+
+
+def test_options_of_a_kernel_may_be_traced_numbers():
+    f: Any = ev.jit(lambda x, eps, scale: (
+        ek.rms_norm(x, eps=eps), ek.flash_attention(x, x, x, scale=scale)
+    ))  # fmt: skip
+    for eps, scale in ((1.0, 2.0), (3.0, 0.5)):
+        norm, attended = f(X, eps, scale)
+        agree(norm, ek.rms_norm(X, eps=eps))
+        agree(attended, ek.flash_attention(X, X, X, scale=scale))
+
+
 def test_a_batch_of_attention_is_a_loop():
     q, k, v = draw(4, 9, 8), draw(4, 9, 8, seed=1), draw(4, 9, 8, seed=2)
     f = lambda *xs: ek.flash_attention(*xs, causal=True, block_q=4, block_k=4)  # noqa: E731
@@ -279,7 +326,6 @@ def test_pages_are_the_rows_that_their_tables_name(lengths, engine):
         agree(got[i], want)
 
 
-X, INTS = jnp.ones((4, 4)), jnp.zeros(4, int)
 HEADS = jnp.ones((6, 4, 4))
 WRONG: list[Any] = [
     (

@@ -1,8 +1,12 @@
 """What the library's kernels take: arrays of a kind, whose shapes go together."""
 
+import functools
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.api.tracing import jit
 from evertrace._src.arrays.interop import as_array
 
 
@@ -71,3 +75,23 @@ def shape_error(name, *arrays):
         fix="see its docstring for the shapes of its arguments.",
         anchor="kernel-specs",
     )
+
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def kept(fun: Any) -> Any:
+    """Return a function of a tuple of options and of arrays that is compiled once for each tuple.
+
+    A call of a kernel is traced wherever it is made, so it is made within, and options are static.
+    Where one is no plain value (a number that is traced, a size that a trace leaves open), the
+    function runs as it is.
+    """
+    run = jit(fun, static_argnums=0)
+
+    @functools.wraps(fun)
+    def call(options, *arrays):
+        is_plain = all(type(x) in _PLAIN for x in options)
+        return (run if is_plain else fun)(options, *arrays)
+
+    return call

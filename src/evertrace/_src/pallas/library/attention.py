@@ -25,7 +25,7 @@ from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.padding import pad
 from evertrace._src.pallas.call import pallas_call
 from evertrace._src.pallas.functions import program_id
-from evertrace._src.pallas.library.arguments import as_floats, shape_error, wide, wide_dtype
+from evertrace._src.pallas.library.arguments import as_floats, kept, shape_error, wide, wide_dtype
 from evertrace._src.pallas.specs import BlockSpec
 from evertrace._src.support import set_module
 
@@ -189,6 +189,7 @@ def _run(kernel, shape, grid, ins, specs, outs, out_specs):
     )(*ins)
 
 
+@kept
 def _attend_forward(shape, q, k, v):
     heads, n, width = q.shape
     m, depth = k.shape[1], v.shape[2]
@@ -213,7 +214,11 @@ def _attend_saving(shape, q, k, v):
 
 
 def _attend_backward(shape, saved, g):
-    q, k, v, out, lse = saved
+    return _derivatives(shape, *saved, g)
+
+
+@kept
+def _derivatives(shape, q, k, v, out, lse, g):
     heads, n, width = q.shape
     m, depth = k.shape[1], v.shape[2]
     bq, bk, group = shape.block_q, shape.block_k, shape.group
@@ -390,14 +395,20 @@ def paged_attention(
     ranks = [x.ndim for x in (q, k, v, lengths, tables)]
     if ranks != [3, 4, 4, 1, 2] or k.shape[:3] != v.shape[:3] or k.shape[2:] != q.shape[1:]:
         raise shape_error(name, q, k, v, lengths, tables)
-    batch, heads, width = q.shape
+    batch, width = q.shape[0], q.shape[2]
     if lengths.shape[0] != batch or tables.shape[0] != batch:
         raise shape_error(name, q, k, v, lengths, tables)
-    size = k.shape[1]
     factor = 1 / math.sqrt(width) if scale is None else scale
+    return _paged((factor,), q, k, v, tables, lengths)
+
+
+@kept
+def _paged(options, q, k, v, tables, lengths):
+    (scale,) = options
+    batch, heads, width = q.shape
     whole: Any = BlockSpec()
     return pallas_call(
-        functools.partial(_paged_kernel, factor, size),
+        functools.partial(_paged_kernel, scale, k.shape[1]),
         grid=batch,
         in_specs=[
             BlockSpec((None, heads, width), lambda b: (b, 0, 0)),
@@ -408,5 +419,5 @@ def paged_attention(
         ],
         out_specs=BlockSpec((None, heads, v.shape[3]), lambda b: (b, 0, 0)),
         out_shape=ShapeDtypeStruct((batch, heads, v.shape[3]), q.dtype),
-        name=name,
+        name="paged_attention",
     )(q, k, v, tables, lengths)

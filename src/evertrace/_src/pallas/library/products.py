@@ -24,6 +24,7 @@ from evertrace._src.pallas.library.arguments import (
     as_floats,
     as_integers,
     as_numbers,
+    kept,
     shape_error,
     wide,
     wide_dtype,
@@ -88,12 +89,18 @@ def quantized_matmul(
             fix="round them: `(w / scale).round().astype('int8')`.",
             anchor="kernel-specs",
         )
-    run = _quantized
-    if blocks is not None:
-        run = run.with_blocks(**dict(zip(("rows", "columns", "inner"), blocks, strict=True)))
     flat = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-    out = run(wide(flat), weights, scale.astype(wide_dtype(x.dtype)))
+    scale = scale.astype(wide_dtype(x.dtype))
+    out = _quantized_product(tuple(blocks or ()), wide(flat), weights, scale)
     return out.astype(x.dtype).reshape(*x.shape[:-1], weights.shape[1])
+
+
+@kept
+def _quantized_product(blocks, x, weights, scale):
+    run = _quantized
+    if blocks:
+        run = run.with_blocks(**dict(zip(("rows", "columns", "inner"), blocks, strict=True)))
+    return run(x, weights, scale)
 
 
 # ------------------------------------------------------------------------ large vocabularies
@@ -160,6 +167,7 @@ def _first(i):
     return 0, 0
 
 
+@kept
 def _losses_of(sizes, h, w, label):
     rows, block, count = sizes
     (n, width), columns = h.shape, w.shape[1]
@@ -185,8 +193,13 @@ def _losses_saving(sizes, h, w, label):
 
 
 def _losses_backward(sizes, saved, g):
+    dh, dw = _slopes_of(sizes, *saved, g)
+    return dh, dw, np.zeros(saved[2].shape, dtypes.float0)
+
+
+@kept
+def _slopes_of(sizes, h, w, label, lse, g):
     rows, block, count = sizes
-    h, w, label, lse = saved
     (n, width), columns = h.shape, w.shape[1]
     of_rows, all_words, some = _row_specs(rows, width, columns)
     dh = pallas_call(
@@ -206,7 +219,7 @@ def _losses_backward(sizes, saved, g):
         out_shape=ShapeDtypeStruct(w.shape, w.dtype),
         name="cross_entropy_words",
     )(*(h, w, label, lse, g))
-    return dh, dw, np.zeros(label.shape, dtypes.float0)
+    return dh, dw
 
 
 _losses.defvjp(_losses_saving, _losses_backward)
@@ -288,11 +301,7 @@ def segment_sum(
              [5.],
              [0.]], dtype=float32)
     """
-
-    def add(values, is_of, sums):
-        return sums + is_of.astype(values.dtype) @ values
-
-    return _by_segment("segment_sum", values, segments, num_segments, block, 0.0, add)
+    return _by_segment("segment_sum", values, segments, num_segments, block, 0)
 
 
 @public
@@ -321,14 +330,10 @@ def segment_max(
              [  4.],
              [-inf]], dtype=float32)
     """
-
-    def larger(values, is_of, most):
-        return ufuncs.maximum(most, where(is_of[:, :, None], values[None], least).max(1))
-
     values = as_numbers("segment_max", values)
     is_float = dtypes.issubdtype(values.dtype, np.floating)
     least = -math.inf if is_float else int(dtypes.iinfo(values.dtype).min)
-    return _by_segment("segment_max", values, segments, num_segments, block, least, larger)
+    return _by_segment("segment_max", values, segments, num_segments, block, least)
 
 
 @public
@@ -364,39 +369,54 @@ def scatter_add(
     return values + segment_sum(updates, places, values.shape[0], block=block)
 
 
-def _by_segment(where_, values, segments, num_segments, block, begin_with, combine):
-    """Return what the rows of each segment come to, some rows a step.
-
-    `begin_with` is what a segment without rows is; `combine` is a function of rows, of booleans
-    ``[num_segments, rows]`` that say whose they are, and of what was found before.
-    """
-    values, segments = as_numbers(where_, values), as_integers(where_, segments)
+def _by_segment(name, values, segments, num_segments, block, begin_with):
+    """Return what the rows of each segment come to; `begin_with` is what no rows come to."""
+    values, segments = as_numbers(name, values), as_integers(name, segments)
     if segments.shape != values.shape[:1]:
-        raise shape_error(where_, values, segments)
+        raise shape_error(name, values, segments)
     n, *rest = values.shape
     if not n:
         return creation.full((num_segments, *rest), begin_with, values.dtype)
-    width, rows = math.prod(rest), max(1, min(block, n))
+    rows = max(1, min(block, n))
+    flat = pad(values.reshape(n, math.prod(rest)), ((0, -n % rows), (0, 0)))
+    segments = pad(segments, (0, -n % rows), constant_values=-1)
+    found = _segments((name, num_segments, rows, begin_with), flat, segments)
+    return found.astype(values.dtype).reshape(num_segments, *rest)
+
+
+@kept
+def _segments(options, values, segments):
+    """Return what the rows of each segment come to, some rows a step."""
+    name, num_segments, rows, begin_with = options
+    n, width = values.shape
 
     def body(x_ref, segment_ref, o_ref):
         @when(program_id(0) == 0)
         def begin():
             o_ref[...] = creation.full(o_ref.shape, begin_with, o_ref.dtype)
 
-        is_of = creation.arange(num_segments)[:, None] == segment_ref[...]
-        o_ref[...] = combine(wide(x_ref[...]), is_of, o_ref[...])
+        is_of = creation.arange(num_segments)[:, None] == segment_ref[...]  # whose the rows are
+        o_ref[...] = _COMBINE[name](wide(x_ref[...]), is_of, o_ref[...], begin_with)
 
-    run = pallas_call(
+    return pallas_call(
         body,
-        grid=-(-n // rows),
+        grid=n // rows,
         in_specs=[BlockSpec((rows, width), lambda i: (i, 0)), BlockSpec((rows,), lambda i: (i,))],
         out_specs=BlockSpec((num_segments, width), _first),
         out_shape=ShapeDtypeStruct((num_segments, width), wide_dtype(values.dtype)),
-        name=where_,
-    )
-    flat = pad(values.reshape(n, width), ((0, -n % rows), (0, 0)))
-    found = run(flat, pad(segments, (0, -n % rows), constant_values=-1))
-    return found.astype(values.dtype).reshape(num_segments, *rest)
+        name=name,
+    )(values, segments)
+
+
+def _add(values, is_of, sums, _):
+    return sums + is_of.astype(values.dtype) @ values
+
+
+def _larger(values, is_of, most, least):
+    return ufuncs.maximum(most, where(is_of[:, :, None], values[None], least).max(1))
+
+
+_COMBINE = {"segment_sum": _add, "segment_max": _larger}
 
 
 # ------------------------------------------------------------------------ all pairs
@@ -436,8 +456,15 @@ def n_body(
     if x.ndim != 2 or x.shape[1] != 3 or masses.shape != x.shape[:1]:
         raise shape_error("n_body", x, masses)
     n, dtype = x.shape[0], x.dtype
-    x, masses = wide(x), masses.astype(wide_dtype(dtype))
     rows = max(1, min(block, n))
+    x, masses = pad(wide(x), ((0, -n % rows), (0, 0))), pad(masses, (0, -n % rows))
+    found = _accelerations((rows, softening), x, masses.astype(wide_dtype(dtype)))
+    return found[:n].astype(dtype)
+
+
+@kept
+def _accelerations(options, x, masses):
+    rows, softening = options
 
     def body(x_ref, all_ref, mass_ref, o_ref):
         some = x_ref[...]
@@ -454,7 +481,6 @@ def n_body(
         o_ref[...] = fori_loop(0, all_ref.shape[0] // rows, turn, some * 0)
 
     whole, of_rows = BlockSpec(), BlockSpec((rows, 3), lambda i: (i, 0))
-    x, masses = pad(x, ((0, -n % rows), (0, 0))), pad(masses, (0, -n % rows))
     return pallas_call(
         body,
         grid=x.shape[0] // rows,
@@ -462,4 +488,4 @@ def n_body(
         out_specs=of_rows,
         out_shape=ShapeDtypeStruct(x.shape, x.dtype),
         name="n_body",
-    )(x, x, masses)[:n].astype(dtype)
+    )(x, x, masses)
