@@ -3,6 +3,8 @@
 What JAX's interpret mode says to more than 60 kernels is in `tests/oracle/cases_pallas.py`.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -453,3 +455,18 @@ def test_bits_that_make_no_whole_rows_are_refused(x):
 
     with pytest.raises(ValueError, match=r"bitcast: rows of i16\[.*\] make up no whole rows of"):
         pl.pallas_call(body, out_shape=X)(x)
+
+
+def test_a_kernel_may_be_a_partial_function_or_an_object():
+    class Scales:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def __call__(self, x_ref, o_ref):
+            o_ref[...] = self.factor * x_ref[...]
+
+    def scales(factor, x_ref, o_ref):
+        o_ref[...] = factor * x_ref[...]
+
+    for kernel in (functools.partial(scales, 3.0), Scales(3.0), Scales(3.0).__call__):
+        np.testing.assert_array_equal(pl.pallas_call(kernel, out_shape=X)(X), 3 * X)

@@ -14,6 +14,7 @@ from evertrace._src.core.jaxpr import Jaxpr, Var
 from evertrace._src.core.tracer import EVAL, set_trace
 from evertrace._src.ops.convert import convert
 from evertrace._src.pallas.specs import Blocked, BlockSpec, Element, Squeezed
+from evertrace._src.signatures import misfit
 from evertrace._src.transforms.batching import Axis, batch_flat
 from evertrace._src.transforms.staging import inline, restage, stage
 
@@ -224,6 +225,15 @@ def _flat_map(name, dims, index_map):
     def flat(*ids):
         if index_map is None:
             return [as_operand(np.int32(0), "index map") for _ in dims]
+        wrong = misfit(index_map, ids, {})
+        if wrong is not None:
+            raise errors.user_error(
+                TypeError,
+                f"pallas_call: the index map of {name} has the parameters {wrong}, but the grid "
+                f"has {len(ids)} {'axis' if len(ids) == 1 else 'axes'}.",
+                fix="give it one parameter for each axis of the grid.",
+                anchor="kernel-specs",
+            )
         out = index_map(*ids)
         indices = [as_operand(x, "index map") for x in (out if _is_sequence(out) else (out,))]
         if len(indices) != len(dims):
