@@ -108,6 +108,25 @@ def test_indices_out_of_bounds_are_named_with_step_and_line():
     )
 
 
+def test_reads_of_what_is_not_written_yet_are_found():
+    @ek.kernel(ins=["n"], outs=["n"], blocks={"n": 4})
+    def adds(x_ref, o_ref):
+        o_ref[:2] = x_ref[:2]
+        o_ref[...] = o_ref[...] + x_ref[...]
+
+    (found,) = adds.check(jnp.arange(6.0))
+    assert found.kind == "undefined"
+    text = "o_ref[2] is read by step (n=0) before anything is written there, at tests/pallas/"
+    assert found.text.startswith(text)
+
+    @ek.kernel(ins=["n"], outs=["n"], blocks={"n": 4})
+    def doubles(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+        o_ref[...] *= 2
+
+    assert doubles.check(jnp.arange(6.0)) == []
+
+
 def test_loops_and_branches_of_a_kernel_are_traced():
     @ek.kernel(ins=["n"], outs=["n"], blocks={"n": 2})
     def turns(x_ref, o_ref):

@@ -166,7 +166,8 @@ class Kernel:
         The steps run one by one in Python. Found are: two steps that write one element of an
         output, or of which one reads what the other writes (on the CPU steps run in order, so this
         is well defined; on an accelerator it is a race); indices that are out of bounds of a block,
-        which compiled code clamps; elements of an output that nobody writes.
+        which compiled code clamps; elements of an output that nobody writes, and reads of what is
+        not written yet, such as ``o_ref[...] += x`` without a first value.
 
         Example:
           >>> from evertrace.experimental import kernels as ek
