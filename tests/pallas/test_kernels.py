@@ -408,8 +408,50 @@ def test_a_jitted_kernel_runs_on_arrays_of_many_sizes(is_cut, options):
 
     g = ev.jit(f, **options)
     for rows in range(5, 10):
-        x = np.arange(rows * 3, dtype="float32").reshape(rows, 3)
+        x = jnp.arange(rows * 3.0).reshape(rows, 3)
         np.testing.assert_array_equal(g(x), 2 * x)
+    assert g.cache_info().misses == (1 if options else 3)
+
+
+def test_a_kernel_that_sees_sizes_is_right_for_all_of_them():
+    def body(x_ref, o_ref, memory):
+        memory[...] = x_ref[...] * x_ref.shape[0]
+        o_ref[...] = memory[...] + pl.num_programs(0) + len(x_ref)
+
+    def f(x):
+        block = pl.BlockSpec((2, x.shape[1]), lambda i: (i, 0))
+        return pl.pallas_call(
+            body,
+            grid=pl.cdiv(len(x), 2),
+            in_specs=[block],
+            out_specs=block,
+            out_shape=x,
+            scratch_shapes=[pl.ANY((2, x.shape[1]), x.dtype)],
+        )(x)
+
+    g = ev.jit(f)
+    for rows, width in [(3, 2), (4, 3), (5, 4), (8, 3), (7, 9), (2, 5)]:
+        x = jnp.arange(1.0 * rows * width).reshape(rows, width)
+        np.testing.assert_array_equal(g(x), 2 * x + (rows + 1) // 2 + 2)
+        slopes = ev.grad(lambda x: (g(x) * x).sum())(x)
+        np.testing.assert_array_equal(slopes, 4 * x + (rows + 1) // 2 + 2)
+
+
+def test_blocks_that_are_not_there_are_told_for_each_size():
+    def f(x):
+        block = pl.BlockSpec((2, 4), lambda i: (i, 0))
+        return pl.pallas_call(
+            scaled, grid=3, in_specs=[block], out_specs=block, out_shape=ev.typeof(x)
+        )(x)
+
+    g = ev.jit(f)
+    for rows in (5, 6, 7, 8, 9, 4, 5, 3):
+        x = jnp.ones((rows, 4))
+        if rows > 4:
+            np.testing.assert_array_equal(g(x)[:5], 2 * x[:5])
+            continue
+        with pytest.raises(IndexError, match=r"axis 0 of the grid has 3 steps, but \d elements"):
+            g(x)
 
 
 @pytest.mark.usefixtures("rules")

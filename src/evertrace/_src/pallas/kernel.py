@@ -9,7 +9,7 @@ import contextlib
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from evertrace._src import errors, tree
+from evertrace._src import dims, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.core.aval import ShapedArray
@@ -81,7 +81,7 @@ def program_id(axis):
 
 def num_programs(axis):
     """See `evertrace.experimental.pallas.num_programs`."""
-    return _axis("num_programs", axis).sizes[axis]
+    return dims.shown(_axis("num_programs", axis).sizes)[axis]
 
 
 def _axis(where, axis):
