@@ -1,5 +1,6 @@
 """What is wrong with a kernel, its specs or its grid is said where it is, with the repair."""
 
+import functools
 import importlib
 
 import numpy as np
@@ -68,6 +69,10 @@ def scoped(x_ref, o_ref):
 
 def stores_in_a_loop(x_ref, o_ref):
     lax.fori_loop(0, 2, lambda i, c: (x_ref.__setitem__(0, 2.0), c)[1], 0)
+
+
+def writes_both(name, x_ref, y_ref, o_ref):
+    o_ref[...] = x_ref[...] + y_ref[...]
 
 
 def takes_nothing():
@@ -188,16 +193,31 @@ CASES = {
     ),
     "an index map of fewer indices": (
         call(grid=2, in_specs=[pl.BlockSpec((5,), takes_nothing)]), TypeError,
-        "pallas_call: takes_nothing() takes 0 positional arguments but 1 was given; pallas_call "
-        "calls it with an index for each axis of the grid.",
-        "have `takes_nothing()` (",
+        "pallas_call: the index map of args[0] has the parameters (), but the grid has 1 axis.",
+        "give it one parameter for each axis of the grid.",
+    ),
+    "an index map of more indices": (
+        call(grid=3, out_specs=pl.BlockSpec((4,), lambda i, j: i)), TypeError,
+        "pallas_call: the index map of outputs has the parameters (i, j), but the grid has 1 axis.",
+        "give it one parameter for each axis of the grid.",
     ),
     "a kernel of fewer refs": (
         call(takes_nothing), TypeError,
-        "pallas_call(takes_nothing): takes_nothing() takes 0 positional arguments but 2 were "
-        "given; pallas_call(takes_nothing) calls it with a Ref for each input, output and scratch "
-        "space.",
-        "have `takes_nothing()` (",
+        "pallas_call: the kernel takes_nothing has the parameters (), but it is given refs: 1 of "
+        "inputs, 1 of outputs.",
+        "give it one parameter for each argument and output, in this order",
+    ),
+    "a kernel without a parameter for its memory": (
+        call(scratch_shapes={"memory": pl.ANY((3,), "float32")}), TypeError,
+        "pallas_call: the kernel copy has the parameters (x_ref, o_ref), but it is given refs: 1 "
+        "of inputs, 1 of outputs, 1 of scratch memory.",
+        "give it one parameter for each argument and output, in this order",
+    ),
+    "a partial function of fewer refs": (
+        call(functools.partial(writes_both, "x")), TypeError,
+        "pallas_call: the kernel writes_both has the parameters (x_ref, y_ref, o_ref), but it is "
+        "given refs: 1 of inputs, 1 of outputs.",
+        "give it one parameter for each argument and output, in this order",
     ),
     "a grid of many axes": (
         call(grid=(1,) * 500), ValueError,
@@ -354,6 +374,15 @@ def test_what_is_left_out_says_why(full):
     with pytest.raises(AttributeError, match="is left out on purpose") as caught:
         getattr(importlib.import_module(package), name)
     assert absent.LEFT_OUT[full] in str(caught.value)
+
+
+def test_what_is_left_out_is_told_once_in_a_kernel():
+    def selects(x_ref, o_ref):
+        o_ref[...] = pl.select_ref(x_ref)
+
+    with pytest.raises(AttributeError, match="select_ref is left out on purpose") as caught:
+        call(selects)()
+    assert str(caught.value).count("Fix: ") == 1
 
 
 def test_modules_of_other_compilers_are_left_out_as_imports():

@@ -3,6 +3,8 @@
 What JAX's interpret mode says to more than 60 kernels is in `tests/oracle/cases_pallas.py`.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -386,3 +388,127 @@ def test_what_a_kernel_leaves_outside_is_refused():
 
     with pytest.raises(TypeError, match="the function changes seen"):
         rows(body)(X)
+
+
+@pytest.mark.parametrize("options", [{}, {"dims": "x: b, ..."}], ids=["found", "declared"])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_jitted_kernel_runs_on_arrays_of_many_sizes(is_cut, options):
+    """Block sizes and the kinds of dimensions are in the params that numbers are put into."""
+
+    def double(x_ref, o_ref):
+        o_ref[...] = 2 * x_ref[...]
+
+    def f(x):
+        how = {}
+        if is_cut:
+            block = pl.BlockSpec((2, 3), lambda i: (i, 0))
+            how = {"grid": pl.cdiv(len(x), 2), "in_specs": [block], "out_specs": block}
+        out = ev.ShapeDtypeStruct(x.shape, x.dtype)
+        return pl.pallas_call(double, out_shape=out, **how)(x)
+
+    g = ev.jit(f, **options)
+    for rows in range(5, 10):
+        x = jnp.arange(rows * 3.0).reshape(rows, 3)
+        np.testing.assert_array_equal(g(x), 2 * x)
+    assert g.cache_info().misses == (1 if options else 3)
+
+
+def test_a_kernel_that_sees_sizes_is_right_for_all_of_them():
+    def body(x_ref, o_ref, memory):
+        memory[...] = x_ref[...] * x_ref.shape[0]
+        o_ref[...] = memory[...] + pl.num_programs(0) + len(x_ref)
+
+    def f(x):
+        block = pl.BlockSpec((2, x.shape[1]), lambda i: (i, 0))
+        return pl.pallas_call(
+            body,
+            grid=pl.cdiv(len(x), 2),
+            in_specs=[block],
+            out_specs=block,
+            out_shape=x,
+            scratch_shapes=[pl.ANY((2, x.shape[1]), x.dtype)],
+        )(x)
+
+    g = ev.jit(f)
+    for rows, width in [(3, 2), (4, 3), (5, 4), (8, 3), (7, 9), (2, 5)]:
+        x = jnp.arange(1.0 * rows * width).reshape(rows, width)
+        np.testing.assert_array_equal(g(x), 2 * x + (rows + 1) // 2 + 2)
+        slopes = ev.grad(lambda x: (g(x) * x).sum())(x)
+        np.testing.assert_array_equal(slopes, 4 * x + (rows + 1) // 2 + 2)
+
+
+def test_blocks_that_are_not_there_are_told_for_each_size():
+    def f(x):
+        block = pl.BlockSpec((2, 4), lambda i: (i, 0))
+        return pl.pallas_call(
+            scaled, grid=3, in_specs=[block], out_specs=block, out_shape=ev.typeof(x)
+        )(x)
+
+    g = ev.jit(f)
+    for rows in (5, 6, 7, 8, 9, 4, 5, 3):
+        x = jnp.ones((rows, 4))
+        if rows > 4:
+            np.testing.assert_array_equal(g(x)[:5], 2 * x[:5])
+            continue
+        with pytest.raises(IndexError, match=r"axis 0 of the grid has 3 steps, but \d elements"):
+            g(x)
+
+
+@pytest.mark.usefixtures("rules")
+def test_a_ref_is_read_and_written_in_another_shape():
+    def body(x_ref, o_ref):
+        o_ref.reshape(-1)[...] = x_ref.reshape(24)[...]
+        o_ref.reshape((4, 6)).at[1:3][0] = 10 * x_ref.at[:3].reshape(2, 6)[1]
+
+        def turn(i, _):
+            o_ref.reshape(-1)[i] = -x_ref.reshape(24)[i]
+
+        lax.fori_loop(18, 20, turn, None)
+
+    want = np.arange(24.0).reshape(4, 6)
+    want[1] *= 10
+    want.reshape(-1)[18:20] *= -1
+    got = pl.pallas_call(body, out_shape=X)(X)
+    np.testing.assert_array_equal(got, want.reshape(6, 4))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint16", "bfloat16", "int8"])
+def test_the_bits_of_a_ref_are_read_and_written_as_another_dtype(dtype):
+    """Narrower pieces are rows one below the other, as JAX has them."""
+
+    def there(x_ref, o_ref):
+        o_ref[...] = x_ref.bitcast(dtype)[...]
+
+    def back(x_ref, o_ref):
+        o_ref.bitcast(dtype)[...] = x_ref[...]
+
+    size = np.dtype(dtype).itemsize if dtype != "bfloat16" else 2
+    pieces = np.asarray(X).view(f"u{size}").reshape(6, 4, 4 // size).swapaxes(1, 2)
+    out = ev.ShapeDtypeStruct((24 // size, 4), dtype)
+    found = pl.pallas_call(there, out_shape=out)(X)
+    np.testing.assert_array_equal(np.asarray(found).view(f"u{size}"), pieces.reshape(-1, 4))
+    np.testing.assert_array_equal(pl.pallas_call(back, out_shape=X)(found), X)
+
+
+@pytest.mark.parametrize("x", [X[:, 0].astype("int16"), X[:3].astype("int16")])
+def test_bits_that_make_no_whole_rows_are_refused(x):
+    def body(x_ref, o_ref):
+        x_ref.bitcast("int32")
+
+    with pytest.raises(ValueError, match=r"bitcast: rows of i16\[.*\] make up no whole rows of"):
+        pl.pallas_call(body, out_shape=X)(x)
+
+
+def test_a_kernel_may_be_a_partial_function_or_an_object():
+    class Scales:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def __call__(self, x_ref, o_ref):
+            o_ref[...] = self.factor * x_ref[...]
+
+    def scales(factor, x_ref, o_ref):
+        o_ref[...] = factor * x_ref[...]
+
+    for kernel in (functools.partial(scales, 3.0), Scales(3.0), Scales(3.0).__call__):
+        np.testing.assert_array_equal(pl.pallas_call(kernel, out_shape=X)(X), 3 * X)

@@ -7,6 +7,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import monitoring
 from evertrace.experimental import kernels as ek
 from evertrace.extend.core import jaxprs_in_params
 
@@ -141,6 +142,141 @@ def test_gradients_of_the_library_are_those_of_the_formulas(name):
         agree(a, b, 2e-5)
 
 
+SHORT = [*[name for name in CASES if "attention" not in name], "grouped_attention"]
+CASES["grouped_attention"] = (
+    lambda q, k, v: ek.flash_attention(q, k, v, causal=True, block_q=8, block_k=4),
+    lambda q, k, v: attention(q, jnp.repeat(k, 3, 1), jnp.repeat(v, 3, 1), True),
+    [(2, 6, 9, 8), (2, 2, 11, 8), (2, 2, 11, 5)],
+)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", SHORT)
+def test_short_floats_are_computed_in_float32_and_rounded_once(name, dtype):
+    f, formula, shapes = CASES[name]
+    xs = [draw(*shape, seed=i).astype(dtype) for i, shape in enumerate(shapes)]
+    wide = [x.astype("float32") for x in xs]
+    want = formula(*wide)
+    weights = draw(*want.shape, seed=5).astype(dtype)
+    arguments = tuple(range(len(xs)))
+    run = lambda *xs: ((out := f(*xs)) * weights.astype(out.dtype)).sum()  # noqa: E731
+    got, grads = ev.jit(lambda *xs: (f(*xs), ev.grad(run, arguments)(*xs)))(*xs)
+    wants = ev.grad(lambda *xs: (formula(*xs) * weights.astype("float32")).sum(), arguments)(*wide)
+    assert {x.dtype for x in (got, *grads)} == {np.dtype(dtype)}
+    eps = float(jnp.finfo(dtype).eps)
+    agree(got.astype("float32"), want, 1.1 * eps if name == "scatter_add" else 0.51 * eps)
+    for a, b in zip(grads, wants, strict=True):  # attention keeps a result that is rounded
+        agree(a.astype("float32"), b, 2 * eps if "attention" in name else 0.51 * eps)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_squares_and_sums_of_short_floats_do_not_overflow(dtype):
+    x = (draw(4, 640) * 90 + 600).astype(dtype)
+    wide = x.astype("float32")
+    eps = float(jnp.finfo(dtype).eps)
+    rms = wide / jnp.sqrt((wide**2).mean(-1, keepdims=True) + 1e-6)
+    agree(ek.rms_norm(x).astype("float32"), rms, eps)
+    agree(ek.layer_norm(x).astype("float32"), layer_norm(wide, 1, 0), eps)
+    equal = jnp.zeros((1, 4096), dtype)
+    agree(ek.softmax(equal).astype("float32"), jnp.full((1, 4096), 1 / 4096), eps / 4096)
+    ones, segments = jnp.ones((5000, 1), dtype), jnp.zeros(5000, int)
+    assert ek.segment_sum(ones, segments, 1, block=8)[0, 0] == jnp.asarray(5000, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_far_positions_are_turned_by_their_own_angles(dtype):
+    x, places = draw(4, 8).astype(dtype), jnp.array([4095, 4096, 4097, 30001])
+    far = ek.rotary_embedding(x.astype("float32"), places)
+    agree(ek.rotary_embedding(x, places).astype("float32"), far, float(jnp.finfo(dtype).eps))
+
+
+def test_dtypes_of_keys_may_differ_from_that_of_queries():
+    q, k, v = draw(9, 8), draw(9, 8, seed=1).astype("bfloat16"), draw(9, 8, seed=2)
+    agree(ek.flash_attention(q, k, v), attention(q, k.astype("float32"), v), 4e-6)
+    grads = ev.grad(lambda *xs: ek.flash_attention(*xs).sum(), (0, 1, 2))(q, k, v)
+    assert [x.dtype for x in grads] == [x.dtype for x in (q, k, v)]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "float32"])
+@pytest.mark.parametrize("rest", [(), (3,), (2, 3)])
+def test_segments_of_numbers_of_any_rank(dtype, rest):
+    x = np.random.default_rng(0).integers(0, 100, (33, *rest)).astype(dtype)
+    sums, most = np.zeros((5, *rest), dtype), np.zeros((5, *rest), dtype)
+    segments = np.asarray(SEGMENTS)
+    is_one = (segments >= 0) & (segments < 5)
+    np.add.at(sums, segments[is_one], x[is_one])
+    np.maximum.at(most, segments[is_one], x[is_one])
+    got = ek.segment_sum(x, SEGMENTS, 5, block=8), ek.segment_max(x, SEGMENTS, 5, block=8)
+    assert {found.dtype for found in got} == {np.dtype(dtype)}
+    np.testing.assert_array_equal(got[0], sums)
+    np.testing.assert_array_equal(got[1], most)
+    np.testing.assert_array_equal(ek.scatter_add(sums, SEGMENTS, x), sums + sums)
+
+
+def test_heads_of_queries_share_heads_of_keys():
+    f, formula, shapes = CASES["grouped_attention"]
+    xs = [draw(*shape, seed=i) for i, shape in enumerate(shapes)]
+    agree(f(*xs), formula(*xs), 4e-6)
+    agree(ev.vmap(f)(*[x[None] for x in xs])[0], formula(*xs), 4e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_pages_of_short_floats(dtype):
+    k, v = draw(6, 2, 3, 4).astype(dtype), draw(6, 2, 3, 5, seed=1).astype(dtype)
+    q, tables = draw(2, 3, 4, seed=2).astype(dtype), jnp.array([[4, 0, 2], [5, 1, 3]])
+    lengths = jnp.array([5, 2])
+    want = ek.paged_attention(*[x.astype("float32") for x in (q, k, v)], lengths, tables)
+    got = ek.paged_attention(q, k, v, lengths, tables)
+    assert got.dtype == dtype
+    agree(got.astype("float32"), want, 0.51 * float(jnp.finfo(dtype).eps))
+
+
+X, INTS = jnp.ones((4, 4)), jnp.zeros(4, int)
+EAGER: dict[str, Any] = {
+    "softmax": lambda x: ek.softmax(x),
+    "layer_norm": lambda x: ek.layer_norm(x, eps=1e-3),
+    "rms_norm": lambda x: ek.rms_norm(x),
+    "rotary_embedding": lambda x: ek.rotary_embedding(x),
+    "cross_entropy": lambda x: ek.cross_entropy(x, x, INTS),
+    "quantized_matmul": lambda x: ek.quantized_matmul(x, jnp.ones((4, 4), "int8"), jnp.ones(4)),
+    "segment_sum": lambda x: ek.segment_sum(x, INTS, 3),
+    "segment_max": lambda x: ek.segment_max(x, INTS, 3),
+    "scatter_add": lambda x: ek.scatter_add(x, INTS, x),
+    "n_body": lambda x: ek.n_body(x[:, :3], x[0]),
+    "paged_attention": lambda x: ek.paged_attention(
+        x[:, None], x[:, None, None], x[:, None, None], INTS + 1, INTS[:, None]
+    ),
+    "flash_attention": lambda x: ek.flash_attention(x, x, x, causal=True),
+}
+
+
+@pytest.mark.parametrize("name", EAGER)
+def test_what_an_eager_call_has_traced_is_kept(name):
+    f = EAGER[name]  # of paged attention there is no reverse mode
+    gradient = f if name == "paged_attention" else ev.grad(lambda x: f(x).sum())
+    f(X), gradient(X)
+    events = []
+    listener = lambda event, duration, **kwargs: events.append((event, kwargs))  # noqa: E731
+    monitoring.register_event_duration_secs_listener(listener)
+    try:
+        f(X + 1), gradient(X + 1)
+        assert not events
+        ev.jit(f)(X)
+        assert events
+    finally:
+        monitoring.unregister_event_duration_listener(listener)
+
+
+def test_options_of_a_kernel_may_be_traced_numbers():
+    f: Any = ev.jit(lambda x, eps, scale: (
+        ek.rms_norm(x, eps=eps), ek.flash_attention(x, x, x, scale=scale)
+    ))  # fmt: skip
+    for eps, scale in ((1.0, 2.0), (3.0, 0.5)):
+        norm, attended = f(X, eps, scale)
+        agree(norm, ek.rms_norm(X, eps=eps))
+        agree(attended, ek.flash_attention(X, X, X, scale=scale))
+
+
 def test_a_batch_of_attention_is_a_loop():
     q, k, v = draw(4, 9, 8), draw(4, 9, 8, seed=1), draw(4, 9, 8, seed=2)
     f = lambda *xs: ek.flash_attention(*xs, causal=True, block_q=4, block_k=4)  # noqa: E731
@@ -190,7 +326,7 @@ def test_pages_are_the_rows_that_their_tables_name(lengths, engine):
         agree(got[i], want)
 
 
-X, INTS = jnp.ones((4, 4)), jnp.zeros(4, int)
+HEADS = jnp.ones((6, 4, 4))
 WRONG: list[Any] = [
     (
         lambda: ek.softmax(INTS),
@@ -203,6 +339,12 @@ WRONG: list[Any] = [
         ValueError,
         r"shapes \(4, 4\), \(4, 2\), \(4, 4\)",
     ),
+    (
+        lambda: ek.flash_attention(HEADS, HEADS[:4], HEADS[:4]),
+        ValueError,
+        r"shapes \(6, 4, 4\), \(4, 4, 4\), \(4, 4, 4\) do not fit",
+    ),
+    (lambda: ek.segment_sum(X > 0, INTS, 2), TypeError, "takes arrays of floats or integers of"),
     (lambda: ek.flash_attention(X, X, X, window=0), ValueError, "a window of 0 keys shows nothing"),
     (lambda: ek.cross_entropy(X, X, X[0]), TypeError, "cross_entropy: takes integers, got f32"),
     (

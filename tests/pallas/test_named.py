@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import monitoring
 from evertrace._src import config
 from evertrace.experimental import kernels as ek
 from evertrace.experimental import pallas as pl
@@ -106,6 +107,50 @@ def test_indices_out_of_bounds_are_named_with_step_and_line():
     assert unwritten == ek.Finding(
         "unwritten", "o_ref: 1 of 8 elements are never written, the first one is [4]"
     )
+
+
+def test_reads_of_what_is_not_written_yet_are_found():
+    @ek.kernel(ins=["n"], outs=["n"], blocks={"n": 4})
+    def adds(x_ref, o_ref):
+        o_ref[:2] = x_ref[:2]
+        o_ref[...] = o_ref[...] + x_ref[...]
+
+    (found,) = adds.check(jnp.arange(6.0))
+    assert found.kind == "undefined"
+    text = "o_ref[2] is read by step (n=0) before anything is written there, at tests/pallas/"
+    assert found.text.startswith(text)
+
+    @ek.kernel(ins=["n"], outs=["n"], blocks={"n": 4})
+    def doubles(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+        o_ref[...] *= 2
+
+    assert doubles.check(jnp.arange(6.0)) == []
+
+
+factor = 2.0
+
+
+@ek.kernel(ins=["n"], outs=["n"], blocks={"n": 4})
+def scaled(x_ref, o_ref):
+    o_ref[...] = (factor * x_ref[...]).astype(o_ref.dtype)
+
+
+@pytest.mark.parametrize("call", [lambda x: scaled(x), ev.jit(lambda x: scaled(x))])
+def test_what_a_call_has_traced_is_kept_for_what_it_read(call, monkeypatch):
+    x, events = jnp.arange(6.0), []
+    call(x)
+    listener = lambda event, duration, **kwargs: events.append(event)  # noqa: E731
+    monitoring.register_event_duration_secs_listener(listener)
+    try:
+        np.testing.assert_array_equal(call(x), 2 * x)
+        assert not events
+        monkeypatch.setitem(globals(), "factor", 3.0)
+        np.testing.assert_array_equal(call(x), 3 * x)
+        np.testing.assert_array_equal(ev.grad(lambda x: call(x).sum())(x), [3] * 6)
+        np.testing.assert_array_equal(call(x.astype(int)), 3 * x)
+    finally:
+        monitoring.unregister_event_duration_listener(listener)
 
 
 def test_loops_and_branches_of_a_kernel_are_traced():

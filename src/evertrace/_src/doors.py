@@ -304,7 +304,7 @@ def _is_raw(error: Exception) -> bool:
     return (
         maker in _MAKERS
         and not isinstance(error, _PASSED)
-        and "\n  at " not in str(error)
+        and not any(worded in str(error) for worded in ("\n  at ", "\n  Fix: "))
         and source.user_source() is not None
     )
 

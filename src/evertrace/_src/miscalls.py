@@ -15,7 +15,6 @@ from typing import Any
 from evertrace._src import doors, errors, signatures, source, tracebacks
 
 _RULES = {
-    "index_map": ("pallas_call", "an index for each axis of the grid"),
     "user_bwd": ("custom_vjp", "(residuals, cotangent), after what nondiff_argnums names"),
     "user_fwd": ("custom_vjp", "the arguments of the function"),
     "vmap_rule": ("custom_vmap", "(axis_size, in_batched) and the arguments of the function"),
@@ -37,7 +36,6 @@ _BODIES = {
     "map": "(x), one item",
     "minimize": "(x), and what `args` holds",
     "odeint": "(y, t), and what follows the times",
-    "pallas_call": "a Ref for each input, output and scratch space",
     "piecewise": "the array, and what follows the functions",
     "reduce": "(a, b), what is reduced so far and what is next",
     "reduce_window": "(a, b), what is reduced so far and what is next",

@@ -28,6 +28,26 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(_innermost(fun), **_options)
 
 
+def misfit(fun: Any, args: Any, kwargs: Any) -> str | None:
+    """Return the parameters of a function that does not take some arguments, as text.
+
+    None if it takes them, or nobody knows.
+    """
+    if type(fun) is functools.partial:  # a copy: to ask for its attributes is to make them
+        fun = functools.partial(fun.func, *fun.args, **fun.keywords)
+    elif type(fun) not in (types.FunctionType, types.MethodType):
+        return None
+    try:
+        signature = signature_of(fun)
+    except (TypeError, ValueError):
+        return None
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return str(signature)
+    return None
+
+
 _MOST_WRAPPERS = 1000  # calls of more would be nested too deeply for Python
 
 

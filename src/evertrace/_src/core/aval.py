@@ -14,7 +14,7 @@ import math
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -398,6 +398,8 @@ class ShapeDtypeStruct:
                 fix="name it.",
                 anchor="dtype",
             )
+        if isinstance(shape, tuple):
+            shape = tuple([dims.bare(n) for n in cast("tuple[Any, ...]", shape)])
         aval = ShapedArray(shape, dtypes.canonicalize_dtype(dtype, True), weak_type)
         self.shape, self.dtype = dims.shown(aval.shape), aval.dtype
         self.weak_type, self.sharding = aval.weak_type, sharding

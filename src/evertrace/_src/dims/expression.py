@@ -346,7 +346,7 @@ class Sized:
         return None
 
 
-def bare(x) -> Any:
+def bare(x: Any) -> Any:
     """Return the expression that a number of the user's stands for, all else as it is."""
     if issubclass(type(x), Sized):
         found = x.open_size()

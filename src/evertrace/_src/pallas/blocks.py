@@ -10,15 +10,18 @@ from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.array import from_host
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import Jaxpr, Var
+from evertrace._src.core.jaxpr import Jaxpr, Literal, Var
 from evertrace._src.core.tracer import EVAL, set_trace
+from evertrace._src.dims import size_of
 from evertrace._src.ops.convert import convert
 from evertrace._src.pallas.specs import Blocked, BlockSpec, Element, Squeezed
+from evertrace._src.signatures import misfit
 from evertrace._src.transforms.batching import Axis, batch_flat
 from evertrace._src.transforms.staging import inline, restage, stage
 
 INT32 = np.dtype(np.int32)
 INDEX = ShapedArray((), INT32)
+MAX_INDEX = 2**31 - 1
 
 # Index maps are tried on all steps of a grid up to this size, so that what is out of bounds is
 # found when the kernel is traced.
@@ -192,14 +195,14 @@ def _dim(name, size, array_size):
         kind, padding, size = Element, size.padding, size.block_size
     elif isinstance(size, Blocked):
         size = size.block_size
-    if isinstance(size, bool) or not hasattr(size, "__index__") or int(size) < 1:
+    if isinstance(size, bool) or not hasattr(size, "__index__") or size_of(size) < 1:
         raise errors.user_error(
             ValueError,
             f"pallas_call: {size!r} is no size of a dimension of the blocks of {name}.",
             fix="use ints from 1 on, None, or `pl.Element(size)`.",
             anchor="kernel-specs",
         )
-    dim = Dim(int(size), kind, array_size, padding)
+    dim = Dim(size_of(size), kind, array_size, padding)
     if dim.is_element and not dim.places:
         raise errors.user_error(
             ValueError,
@@ -224,8 +227,17 @@ def _flat_map(name, dims, index_map):
     def flat(*ids):
         if index_map is None:
             return [as_operand(np.int32(0), "index map") for _ in dims]
+        wrong = misfit(index_map, ids, {})
+        if wrong is not None:
+            raise errors.user_error(
+                TypeError,
+                f"pallas_call: the index map of {name} has the parameters {wrong}, but the grid "
+                f"has {len(ids)} {'axis' if len(ids) == 1 else 'axes'}.",
+                fix="give it one parameter for each axis of the grid.",
+                anchor="kernel-specs",
+            )
         out = index_map(*ids)
-        indices = [as_operand(x, "index map") for x in (out if _is_sequence(out) else (out,))]
+        indices = [_index_operand(x) for x in (out if _is_sequence(out) else (out,))]
         if len(indices) != len(dims):
             raise errors.user_error(
                 ValueError,
@@ -248,6 +260,12 @@ def _flat_map(name, dims, index_map):
     return flat
 
 
+def _index_operand(x):
+    """Return an index of a map as an operand: a number of its own dtype, which is no equation."""
+    is_number = type(x) is int and -MAX_INDEX <= x <= MAX_INDEX
+    return as_operand(np.int32(x) if is_number else x, "index map")
+
+
 def _is_sequence(out):
     return isinstance(out, (tuple, list))
 
@@ -261,9 +279,11 @@ def _check_bounds(blocks, grid):
         return
     tables = None
     for i, dim in enumerate(blocks.dims):
-        axis = blocks.axis_of(i)
+        axis, index = blocks.axis_of(i), blocks.index_map.outvars[i]
         if axis is not None:
             first, last = 0, grid[axis] - 1
+        elif type(index) is Literal:
+            first = last = int(index.val)
         else:
             if tables is None:
                 tables = _tables(blocks, grid)
@@ -292,6 +312,8 @@ def _tables(blocks, grid):
 
 
 def _first_place(tables, i, index, grid):
+    if tables is None:
+        return (0,) * len(grid)
     step = int(np.argmax(tables[i] == index))
     return next(itertools.islice(np.ndindex(*grid), step, None))
 

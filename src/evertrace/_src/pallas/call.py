@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from evertrace._src import errors, tree
+from evertrace._src import dims, errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.api.lowerings import lower_fun, register_lowering
 from evertrace._src.api.tracing import jit
@@ -282,7 +282,7 @@ def _out_types(out_shape):
                 fix="pass `ev.ShapeDtypeStruct(shape, dtype)`.",
                 anchor="not-an-array",
             )
-    return [ShapedArray(tuple(x.shape), x.dtype) for x in leaves], treedef
+    return [ShapedArray(tuple(map(dims.bare, x.shape)), x.dtype) for x in leaves], treedef
 
 
 class _Plan:

@@ -9,7 +9,7 @@ import contextlib
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from evertrace._src import errors, tree
+from evertrace._src import dims, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.core.aval import ShapedArray
@@ -21,7 +21,7 @@ from evertrace._src.ops.structural import full
 from evertrace._src.pallas.blocks import INDEX, poison
 from evertrace._src.pallas.specs import MemoryRef
 from evertrace._src.ref.ref import Ref
-from evertrace._src.signatures import function_name
+from evertrace._src.signatures import function_name, misfit
 from evertrace._src.transforms.staging import stage
 
 
@@ -81,7 +81,7 @@ def program_id(axis):
 
 def num_programs(axis):
     """See `evertrace.experimental.pallas.num_programs`."""
-    return _axis("num_programs", axis).sizes[axis]
+    return dims.shown(_axis("num_programs", axis).sizes)[axis]
 
 
 def _axis(where, axis):
@@ -141,6 +141,7 @@ def trace(kernel, name, sizes, in_tree, inputs, outputs, scratch_tree, scratch):
         args = tree.unflatten(in_tree, refs[:num_refs])
         memory: Any = tree.unflatten(scratch_tree, refs[num_refs:])
         args, kwargs = ((*args, *memory), {}) if type(memory) is tuple else (args, memory)
+        _check_parameters(kernel, args, kwargs, len(inputs), len(outputs), len(scratch))
         with within(sizes, ids):
             result = unchanging(name, kernel)(*args, **kwargs)
         if result is not None:
@@ -169,6 +170,25 @@ def trace(kernel, name, sizes, in_tree, inputs, outputs, scratch_tree, scratch):
                 src=None if use is None else use.src,
             )
     return Traced(staged.jaxpr, staged.captured)
+
+
+def _check_parameters(kernel, args, kwargs, *counts):
+    """Raise if a kernel does not take its refs, of which there are so many of each kind."""
+    wrong = misfit(kernel, args, kwargs)
+    if wrong is None:
+        return
+    kinds = [f"{n} of {kind}" for n, kind in zip(counts, _KINDS, strict=True) if n]
+    raise errors.user_error(
+        TypeError,
+        f"pallas_call: the kernel {function_name(kernel)} has the parameters {wrong}, but it is "
+        f"given refs: {', '.join(kinds)}.",
+        fix="give it one parameter for each argument and output, in this order, then for scratch "
+        "memory; for a dict of memory, parameters of the names in it.",
+        anchor="kernel-body",
+    )
+
+
+_KINDS = ("inputs", "outputs", "scratch memory")
 
 
 @contextlib.contextmanager

@@ -84,6 +84,7 @@ class Kernel:
         self.blocks: dict[str, int] = dict(blocks)
         self.fill: float = fill
         self._body = body
+        self._runs: dict[Any, Any] = {}
         self._dtypes = None if dtypes is None else tuple(dtypes)
         known = {name for spec in self.ins for name in spec}
         for name in [*self.blocks, *[name for spec in self.outs for name in spec]]:
@@ -108,18 +109,30 @@ class Kernel:
         arrays = self._arrays(args)
         layout = self._layout(arrays)
         padded = [self._padded(x, names, layout) for x, names in zip(arrays, self.ins, strict=True)]
-        outs = pallas_call(
-            self._body,
-            grid=layout.grid,
-            in_specs=[_spec(layout, names) for names in self.ins],
-            out_specs=[_spec(layout, names) for names in self.outs],
-            out_shape=[
-                ShapeDtypeStruct(layout.shape(names), dtype)
-                for names, dtype in zip(self.outs, layout.dtypes, strict=True)
-            ],
-            name=self.name,
-        )(*padded)
+        outs = self._run(layout)(*padded)
         return outs[0] if len(outs) == 1 else outs
+
+    def _run(self, layout: "_Layout") -> Any:
+        """Return the call for a layout, the same one each time, as it keeps what it compiles."""
+        sizes = (*layout.sizes.values(), *layout.blocks.values())
+        key = (*sizes, *layout.dtypes)
+        is_known = all(type(n) is int for n in sizes)  # no size that a trace leaves open
+        found = self._runs.get(key) if is_known else None
+        if found is None:
+            found = pallas_call(
+                self._body,
+                grid=layout.grid,
+                in_specs=[_spec(layout, names) for names in self.ins],
+                out_specs=[_spec(layout, names) for names in self.outs],
+                out_shape=[
+                    ShapeDtypeStruct(layout.shape(names), dtype)
+                    for names, dtype in zip(self.outs, layout.dtypes, strict=True)
+                ],
+                name=self.name,
+            )
+            if is_known:
+                self._runs[key] = found
+        return found
 
     def with_blocks(self, **blocks: int) -> "Kernel":
         """Return the kernel with blocks of other sizes.
@@ -166,7 +179,8 @@ class Kernel:
         The steps run one by one in Python. Found are: two steps that write one element of an
         output, or of which one reads what the other writes (on the CPU steps run in order, so this
         is well defined; on an accelerator it is a race); indices that are out of bounds of a block,
-        which compiled code clamps; elements of an output that nobody writes.
+        which compiled code clamps; elements of an output that nobody writes, and reads of what is
+        not written yet, such as ``o_ref[...] += x`` without a first value.
 
         Example:
           >>> from evertrace.experimental import kernels as ek

@@ -1,7 +1,8 @@
 """Kernels run step by step in Python: which elements each step reads and writes, and what is wrong.
 
-A step gets refs that count the elements of their arrays, so that races, indices out of bounds and
-elements that nobody writes are found as they happen, with the line of the kernel.
+A step gets refs that count the elements of their arrays, so that races, indices out of bounds,
+elements that nobody writes, and those that are read before, are found as they happen, with the line
+of the kernel.
 """
 
 import inspect
@@ -52,7 +53,7 @@ class Finding(NamedTuple):
     """Something that `Kernel.check` has found.
 
     Attributes:
-      kind: "race", "bounds" or "unwritten".
+      kind: "race", "bounds", "unwritten" or "undefined".
       text: what it is, in words.
 
     Example:
@@ -102,12 +103,20 @@ class _Simulation:
         others = inside[(owners >= 0) & (owners != self.now)]
         if others.size:
             self._race(kind, memory, int(others[0]))
+        undefined = inside[owners < 0]
+        if kind == "reads" and undefined.size:
+            self.find(
+                "undefined",
+                memory.name,
+                f"{memory.name}[{_place(memory, undefined[0])}] is read by step "
+                f"{self.text(self.now)} before anything is written there{_line()}",
+            )
         if kind == "writes":
             memory.owner[inside] = self.now
 
     def _race(self, kind, memory, element):
         before = self.text(memory.owner[element])
-        place = ", ".join(map(str, map(int, np.unravel_index(element, memory.array.shape))))
+        place = _place(memory, element)
         both = "also writes" if kind == "writes" else "reads"
         self.find(
             "race",
@@ -212,6 +221,11 @@ class _Block:
                 f"{name}: index {text} is out of bounds for dimension {axis} of a block of shape "
                 f"{self.shape}, in step {step}{_line()}",
             )
+
+
+def _place(memory, element):
+    """Return the indices of an element of an array, as text."""
+    return ", ".join([str(int(i)) for i in np.unravel_index(element, memory.array.shape)])
 
 
 def _ends(part):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dims, dtypes, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray, ShapeDtypeStruct
 from evertrace._src.core.tracer import Tracer
@@ -298,7 +298,7 @@ class GridSpec:
                 fix="put axes together into one, and divide its index in the index maps.",
                 anchor="kernel-grid",
             )
-        sizes = tuple(size if is_dynamic(size) else int(size) for _, size in pairs)
+        sizes = tuple(size if is_dynamic(size) else dims.size_of(size) for _, size in pairs)
         known = [size for size in sizes if not is_dynamic(size)]
         if max(math.prod(known), *known, 0) > MOST_STEPS:
             raise errors.user_error(

@@ -19,6 +19,7 @@ from evertrace._src import config, dtypes, errors
 from evertrace._src.arrays.cell import Cell, UnfollowedStateError
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import EVAL, Tracer, state
+from evertrace._src.lax.convert import bitcast_convert_type
 from evertrace._src.numpy import dslice, indexers
 from evertrace._src.ops.convert import convert
 from evertrace._src.support import WeakKeys, set_module
@@ -115,6 +116,29 @@ class Indexed:
     def at(self) -> Any:
         """What indexing gives views of: ``ref.at[1:]`` is a part that is read and written."""
         return _Views(self)
+
+    def reshape(self, *shape: Any) -> Any:
+        """Return a view of another shape, which is read and written as a ref is.
+
+        Args:
+          *shape: as for `numpy.reshape`, sizes or a tuple of them.
+        """
+        return Reshaped(self, self.read().reshape(*shape).shape)
+
+    def bitcast(self, dtype: Any) -> Any:
+        """Return a view of the bits as numbers of another dtype, read and written as a ref is.
+
+        A row of a dtype that is n times as wide becomes n rows: the first one has the low bits.
+
+        Args:
+          dtype: the dtype.
+
+        Raises:
+          ValueError: rows are not there, or do not make up whole rows of the dtype.
+        """
+        view = Bits(self, dtypes.canonicalize_dtype(dtype))
+        view.read()  # what does not fit is an error here
+        return view
 
     def __getitem__(self, index: Any) -> Any:
         return part_of(self.read(), index)
@@ -254,6 +278,56 @@ class View(Indexed):
 
     def __repr__(self):
         return f"Ref{repr(self.read()).removeprefix('Array')}.at[{self.index}]"
+
+
+class Reshaped(Indexed):
+    """A `Ref`, or a view of one, as an array of another shape."""
+
+    __slots__ = ("owner", "sizes")
+
+    def __init__(self, owner, sizes):
+        self.owner, self.sizes = owner, sizes
+
+    def read(self):
+        return self.owner.read().reshape(self.sizes)
+
+    def _write(self, value):
+        self.owner._write(value.reshape(self.owner.shape))
+
+
+class Bits(Indexed):
+    """A `Ref`, or a view of one, whose bits are numbers of another dtype."""
+
+    __slots__ = ("kind", "owner")
+
+    def __init__(self, owner, kind):
+        self.owner, self.kind = owner, kind
+
+    def read(self):
+        return _bits(self.owner.read(), self.kind)
+
+    def _write(self, value):
+        self.owner._write(_bits(value, self.owner.dtype))
+
+
+def _bits(x, dtype):
+    """Return an array's bits as numbers of another dtype; see `Indexed.bitcast`."""
+    before, after = x.dtype.itemsize, dtype.itemsize
+    if before == after:
+        return bitcast_convert_type(x, dtype)
+    if x.ndim < 2 or x.shape[-2] * before % after:
+        raise errors.user_error(
+            ValueError,
+            f"bitcast: rows of {x.aval.str_short()} make up no whole rows of {dtype}.",
+            fix="take a dtype of the same width, or a number of rows that the factor divides.",
+            anchor="ref-write",
+        )
+    *lead, rows, width = x.shape
+    if before > after:
+        pieces = bitcast_convert_type(x, dtype).swapaxes(-1, -2)
+        return pieces.reshape(*lead, rows * before // after, width)
+    pieces = x.reshape(*lead, rows * before // after, after // before, width)
+    return bitcast_convert_type(pieces.swapaxes(-1, -2), dtype)
 
 
 class _Views:

@@ -1,4 +1,7 @@
-"""Attention that never holds all scores: over whole sequences, and of one query over pages."""
+"""Attention that never holds all scores: over whole sequences, and of one query over pages.
+
+It computes in float32 where the arrays are of shorter floats, and in the queries' dtype otherwise.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.padding import pad
 from evertrace._src.pallas.call import pallas_call
 from evertrace._src.pallas.functions import program_id
-from evertrace._src.pallas.library.arguments import as_floats, shape_error
+from evertrace._src.pallas.library.arguments import as_floats, kept, shape_error, wide, wide_dtype
 from evertrace._src.pallas.specs import BlockSpec
 from evertrace._src.support import set_module
 
@@ -38,6 +41,7 @@ class _Shape(NamedTuple):
       queries, keys: their numbers, before padding.
       block_q, block_k: of a step, and of a turn of its loop.
       window: a query sees so many keys up to its own position, None for all.
+      group: how many heads of queries share one of keys.
     """
 
     queries: int
@@ -47,6 +51,7 @@ class _Shape(NamedTuple):
     causal: bool
     window: int | None
     scale: float
+    group: int
 
     @property
     def shift(self):
@@ -92,17 +97,18 @@ class _Shape(NamedTuple):
 def _forward_kernel(shape, q_ref, k_ref, v_ref, o_ref, lse_ref):
     n = q_ref.shape[0]
     first = program_id(1) * n
-    q = q_ref[...] * shape.scale
+    q = wide(q_ref[...]) * shape.scale
 
     def turn(j, carry):
         greatest, total, out = carry
         start = j * shape.block_k
         keys = ds(start, shape.block_k)
-        scores = shape.masked(q @ k_ref[keys, :].T, LOW, first, start)
+        k, v = k_ref[keys, :].astype(q.dtype), v_ref[keys, :].astype(q.dtype)
+        scores = shape.masked(q @ k.T, LOW, first, start)
         new = ufuncs.maximum(greatest, scores.max(1))
         weights = shape.masked(ufuncs.exp(scores - new[:, None]), 0.0, first, start)
         old = ufuncs.exp(greatest - new)
-        out = out * old[:, None] + weights @ v_ref[keys, :]
+        out = out * old[:, None] + weights @ v
         return new, total * old + weights.sum(1), out
 
     begin = (
@@ -113,7 +119,7 @@ def _forward_kernel(shape, q_ref, k_ref, v_ref, o_ref, lse_ref):
     low, high = shape.key_blocks(first, k_ref.shape[0] // shape.block_k)
     greatest, total, out = fori_loop(low, high, turn, begin)
     seen = ufuncs.maximum(total, np.finfo(np.float32).tiny)
-    o_ref[...] = out / seen[:, None]
+    o_ref[...] = (out / seen[:, None]).astype(o_ref.dtype)
     lse_ref[...] = greatest + ufuncs.log(seen)
 
 
@@ -126,29 +132,30 @@ def _weights(shape, q, k, lse, first_q, first_k):
 def _queries_kernel(shape, q_ref, k_ref, v_ref, g_ref, lse_ref, delta_ref, dq_ref):
     n = q_ref.shape[0]
     first = program_id(1) * n
-    q, g, lse, delta = q_ref[...], g_ref[...], lse_ref[...], delta_ref[...]
+    q, g, lse, delta = wide(q_ref[...]), wide(g_ref[...]), lse_ref[...], delta_ref[...]
 
     def turn(j, total):
         keys = ds(j * shape.block_k, shape.block_k)
-        k = k_ref[keys, :]
+        k, v = k_ref[keys, :].astype(q.dtype), v_ref[keys, :].astype(q.dtype)
         weights = _weights(shape, q, k, lse, first, j * shape.block_k)
-        back = weights * (g @ v_ref[keys, :].T - delta[:, None])
+        back = weights * (g @ v.T - delta[:, None])
         return total + back @ k
 
     low, high = shape.key_blocks(first, k_ref.shape[0] // shape.block_k)
     total = fori_loop(low, high, turn, creation.zeros(q.shape, q.dtype))
-    dq_ref[...] = total * shape.scale
+    dq_ref[...] = (total * shape.scale).astype(dq_ref.dtype)
 
 
 def _keys_kernel(shape, q_ref, k_ref, v_ref, g_ref, lse_ref, delta_ref, dk_ref, dv_ref):
     n = k_ref.shape[0]
     first = program_id(1) * n
-    k, v = k_ref[...], v_ref[...]
+    dtype = wide_dtype(q_ref.dtype)
+    k, v = k_ref[...].astype(dtype), v_ref[...].astype(dtype)
 
     def turn(i, carry):
         dk, dv = carry
         rows = ds(i * shape.block_q, shape.block_q)
-        q, g = q_ref[rows, :], g_ref[rows, :]
+        q, g = wide(q_ref[rows, :]), wide(g_ref[rows, :])
         weights = _weights(shape, q, k, lse_ref[rows], i * shape.block_q, first)
         back = weights * (g @ v.T - delta_ref[rows][:, None])
         return dk + back.T @ q, dv + weights.T @ g
@@ -159,32 +166,40 @@ def _keys_kernel(shape, q_ref, k_ref, v_ref, g_ref, lse_ref, delta_ref, dk_ref, 
     dk_ref[...], dv_ref[...] = dk * shape.scale, dv
 
 
-def _some(block, *rest):
+def _some(block, *rest, group=1):
     """Return the spec of an array of which a step has a block of one head."""
-    return BlockSpec((None, block, *rest), lambda h, i: (h, i, *[0] * len(rest)))
+    zeros = [0] * len(rest)
+    if group == 1:
+        return BlockSpec((None, block, *rest), lambda h, i: (h, i, *zeros))
+    return BlockSpec((None, block, *rest), lambda h, i: (h // group, i, *zeros))
 
 
-def _whole(*rest):
+def _whole(*rest, group=1):
     """Return the spec of an array of which a step has all of one head."""
-    return BlockSpec((None, *rest), lambda h, i: (h, *[0] * len(rest)))
+    zeros = [0] * len(rest)
+    if group == 1:
+        return BlockSpec((None, *rest), lambda h, i: (h, *zeros))
+    return BlockSpec((None, *rest), lambda h, i: (h // group, *zeros))
 
 
 def _run(kernel, shape, grid, ins, specs, outs, out_specs):
     body = functools.partial(kernel, shape)
-    types = [ShapeDtypeStruct(x, ins[0].dtype) for x in outs]
     return pallas_call(
-        body, grid=grid, in_specs=specs, out_specs=out_specs, out_shape=types, name="attention"
+        body, grid=grid, in_specs=specs, out_specs=out_specs, out_shape=outs, name="attention"
     )(*ins)
 
 
+@kept
 def _attend_forward(shape, q, k, v):
     heads, n, width = q.shape
     m, depth = k.shape[1], v.shape[2]
-    b = shape.block_q
+    b, group = shape.block_q, shape.group
     return _run(
         _forward_kernel, shape, (heads, n // b), (q, k, v),
-        [_some(b, width), _whole(m, width), _whole(m, depth)],
-        [(heads, n, depth), (heads, n)], [_some(b, depth), _some(b)],
+        [_some(b, width), _whole(m, width, group=group), _whole(m, depth, group=group)],
+        [ShapeDtypeStruct((heads, n, depth), q.dtype),
+         ShapeDtypeStruct((heads, n), wide_dtype(q.dtype))],
+        [_some(b, depth), _some(b)],
     )  # fmt: skip
 
 
@@ -199,24 +214,32 @@ def _attend_saving(shape, q, k, v):
 
 
 def _attend_backward(shape, saved, g):
-    q, k, v, out, lse = saved
+    return _derivatives(shape, *saved, g)
+
+
+@kept
+def _derivatives(shape, q, k, v, out, lse, g):
     heads, n, width = q.shape
     m, depth = k.shape[1], v.shape[2]
-    bq, bk = shape.block_q, shape.block_k
-    ins = (q, k, v, g, lse, (out * g).sum(-1))
+    bq, bk, group = shape.block_q, shape.block_k, shape.group
+    ins = (q, k, v, g, lse, (wide(out) * wide(g)).sum(-1))
     (dq,) = _run(
         _queries_kernel, shape, (heads, n // bq), ins,
-        [_some(bq, width), _whole(m, width), _whole(m, depth), _some(bq, depth), _some(bq),
-         _some(bq)],
-        [q.shape], [_some(bq, width)],
+        [_some(bq, width), _whole(m, width, group=group), _whole(m, depth, group=group),
+         _some(bq, depth), _some(bq), _some(bq)],
+        [q], [_some(bq, width)],
     )  # fmt: skip
+    dtype = wide_dtype(q.dtype)
     dk, dv = _run(
         _keys_kernel, shape, (heads, m // bk), ins,
-        [_whole(n, width), _some(bk, width), _some(bk, depth), _whole(n, depth), _whole(n),
-         _whole(n)],
-        [k.shape, v.shape], [_some(bk, width), _some(bk, depth)],
+        [_whole(n, width), _some(bk, width, group=group), _some(bk, depth, group=group),
+         _whole(n, depth), _whole(n), _whole(n)],
+        [ShapeDtypeStruct((heads, m, width), dtype), ShapeDtypeStruct((heads, m, depth), dtype)],
+        [_some(bk, width), _some(bk, depth)],
     )  # fmt: skip
-    return dq, dk, dv
+    if group > 1:  # each head of queries has its own part of the derivative
+        dk, dv = [x.reshape(-1, group, *x.shape[1:]).sum(1) for x in (dk, dv)]
+    return dq, dk.astype(k.dtype), dv.astype(v.dtype)
 
 
 _attend.defvjp(_attend_saving, _attend_backward)
@@ -242,8 +265,9 @@ def flash_attention(
 
     Args:
       q: floats ``[..., queries, width]``.
-      k: ``[..., keys, width]``.
-      v: ``[..., keys, depth]``.
+      k: ``[..., keys, width]``. The dimension before, of heads, may be smaller than that of `q` by
+        a whole factor: so many heads of queries, one after the other, share one of keys.
+      v: ``[..., keys, depth]``, with as many heads as `k`.
       causal: whether a query sees no later keys. The last query and the last key are level.
       window: how many keys a query sees, its own and earlier ones; None for all. Implies `causal`.
       scale: by default ``1 / sqrt(width)``.
@@ -251,7 +275,7 @@ def flash_attention(
       block_k: keys of a turn.
 
     Returns:
-      ``[..., queries, depth]``. A query that sees no keys gets zeros.
+      ``[..., queries, depth]``, of the dtype of `q`. A query that sees no keys gets zeros.
 
     Raises:
       TypeError: an argument is no array of floats.
@@ -267,7 +291,8 @@ def flash_attention(
     """
     q, k, v = [as_floats("flash_attention", x, 2) for x in (q, k, v)]
     fits = q.shape[-1] == k.shape[-1] and k.shape[-2] == v.shape[-2]
-    if not fits or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+    group = _group(q.shape[:-2], k.shape[:-2])
+    if not fits or not group or k.shape[:-2] != v.shape[:-2]:
         raise shape_error("flash_attention", q, k, v)
     if window is not None and window < 1:
         raise errors.user_error(
@@ -281,11 +306,20 @@ def flash_attention(
     bq, bk = max(1, min(block_q, n)), max(1, min(block_k, m))
     shape = _Shape(
         n, m, bq, bk, causal or window is not None, window,
-        1 / math.sqrt(width) if scale is None else scale,
+        1 / math.sqrt(width) if scale is None else scale, group,
     )  # fmt: skip
     q = _padded(q, bq)
     out = _attend(shape, q, _padded(k, bk), _padded(v, bk))
     return out[:, :n].reshape(*lead, n, v.shape[-1])
+
+
+def _group(queries, keys):
+    """Return how many heads of queries share one of keys, 0 if their dimensions do not fit."""
+    if queries == keys:
+        return 1
+    if len(queries) != len(keys) or queries[:-1] != keys[:-1] or not keys[-1]:
+        return 0
+    return 0 if queries[-1] % keys[-1] else queries[-1] // keys[-1]
 
 
 def _padded(x, block):
@@ -296,12 +330,12 @@ def _padded(x, block):
 
 
 def _paged_kernel(scale, size, q_ref, k_ref, v_ref, table_ref, length_ref, o_ref):
-    q, length = q_ref[...] * scale, length_ref[0]
+    q, length = wide(q_ref[...]) * scale, length_ref[0]
 
     def turn(i, carry):
         greatest, total, out = carry
         page = table_ref[i]
-        k, v = k_ref[page], v_ref[page]  # [size, heads, width]
+        k, v = k_ref[page].astype(q.dtype), v_ref[page].astype(q.dtype)  # [size, heads, width]
         scores = (k * q[None]).sum(2)
         hidden = (i * size + creation.arange(size) >= length)[:, None]
         scores = where(hidden, LOW, scores)
@@ -318,7 +352,8 @@ def _paged_kernel(scale, size, q_ref, k_ref, v_ref, table_ref, length_ref, o_ref
         creation.zeros((heads, v_ref.shape[3]), q.dtype),
     )
     _, total, out = fori_loop(0, -(-length // size), turn, begin)
-    o_ref[...] = out / ufuncs.maximum(total, np.finfo(np.float32).tiny)[:, None]
+    out = out / ufuncs.maximum(total, np.finfo(np.float32).tiny)[:, None]
+    o_ref[...] = out.astype(o_ref.dtype)
 
 
 @public
@@ -360,14 +395,20 @@ def paged_attention(
     ranks = [x.ndim for x in (q, k, v, lengths, tables)]
     if ranks != [3, 4, 4, 1, 2] or k.shape[:3] != v.shape[:3] or k.shape[2:] != q.shape[1:]:
         raise shape_error(name, q, k, v, lengths, tables)
-    batch, heads, width = q.shape
+    batch, width = q.shape[0], q.shape[2]
     if lengths.shape[0] != batch or tables.shape[0] != batch:
         raise shape_error(name, q, k, v, lengths, tables)
-    size = k.shape[1]
     factor = 1 / math.sqrt(width) if scale is None else scale
+    return _paged((factor,), q, k, v, tables, lengths)
+
+
+@kept
+def _paged(options, q, k, v, tables, lengths):
+    (scale,) = options
+    batch, heads, width = q.shape
     whole: Any = BlockSpec()
     return pallas_call(
-        functools.partial(_paged_kernel, factor, size),
+        functools.partial(_paged_kernel, scale, k.shape[1]),
         grid=batch,
         in_specs=[
             BlockSpec((None, heads, width), lambda b: (b, 0, 0)),
@@ -378,5 +419,5 @@ def paged_attention(
         ],
         out_specs=BlockSpec((None, heads, v.shape[3]), lambda b: (b, 0, 0)),
         out_shape=ShapeDtypeStruct((batch, heads, v.shape[3]), q.dtype),
-        name=name,
+        name="paged_attention",
     )(q, k, v, tables, lengths)

@@ -20,7 +20,15 @@ from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.padding import pad
 from evertrace._src.pallas.call import pallas_call
 from evertrace._src.pallas.functions import program_id, when
-from evertrace._src.pallas.library.arguments import as_floats, as_integers, shape_error
+from evertrace._src.pallas.library.arguments import (
+    as_floats,
+    as_integers,
+    as_numbers,
+    kept,
+    shape_error,
+    wide,
+    wide_dtype,
+)
 from evertrace._src.pallas.named import kernel
 from evertrace._src.pallas.specs import BlockSpec
 from evertrace._src.support import set_module
@@ -81,24 +89,32 @@ def quantized_matmul(
             fix="round them: `(w / scale).round().astype('int8')`.",
             anchor="kernel-specs",
         )
-    run = _quantized
-    if blocks is not None:
-        run = run.with_blocks(**dict(zip(("rows", "columns", "inner"), blocks, strict=True)))
     flat = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-    return run(flat, weights, scale.astype(x.dtype)).reshape(*x.shape[:-1], weights.shape[1])
+    scale = scale.astype(wide_dtype(x.dtype))
+    out = _quantized_product(tuple(blocks or ()), wide(flat), weights, scale)
+    return out.astype(x.dtype).reshape(*x.shape[:-1], weights.shape[1])
+
+
+@kept
+def _quantized_product(blocks, x, weights, scale):
+    run = _quantized
+    if blocks:
+        run = run.with_blocks(**dict(zip(("rows", "columns", "inner"), blocks, strict=True)))
+    return run(x, weights, scale)
 
 
 # ------------------------------------------------------------------------ large vocabularies
 
 
 def _losses_kernel(block, count, h_ref, w_ref, label_ref, loss_ref, lse_ref):
-    h, label = h_ref[...], label_ref[...]
+    h, label = wide(h_ref[...]), label_ref[...]
     n = h.shape[0]
 
     def turn(j, carry):
         greatest, total, chosen = carry
         words = j * block + creation.arange(block)
-        logits = where(words < count, h @ w_ref[:, ds(j * block, block)], -1e30)
+        w = w_ref[:, ds(j * block, block)].astype(h.dtype)
+        logits = where(words < count, h @ w, -1e30)
         new = ufuncs.maximum(greatest, logits.max(1))
         total = total * ufuncs.exp(greatest - new) + ufuncs.exp(logits - new[:, None]).sum(1)
         return new, total, chosen + where(words == label[:, None], logits, 0.0).sum(1)
@@ -107,7 +123,7 @@ def _losses_kernel(block, count, h_ref, w_ref, label_ref, loss_ref, lse_ref):
     turns = w_ref.shape[1] // block
     greatest, total, chosen = fori_loop(0, turns, turn, (*begin, creation.zeros(n, h.dtype)))
     lse_ref[...] = greatest + ufuncs.log(total)
-    loss_ref[...] = lse_ref[...] - chosen
+    loss_ref[...] = (lse_ref[...] - chosen).astype(loss_ref.dtype)
 
 
 def _slopes(h, w, label, lse, g, words, count):
@@ -117,27 +133,29 @@ def _slopes(h, w, label, lse, g, words, count):
 
 
 def _hidden_kernel(block, count, h_ref, w_ref, label_ref, lse_ref, g_ref, dh_ref):
-    h, label, lse, g = h_ref[...], label_ref[...], lse_ref[...], g_ref[...]
+    h, label, lse, g = wide(h_ref[...]), label_ref[...], lse_ref[...], wide(g_ref[...])
 
     def turn(j, total):
-        w = w_ref[:, ds(j * block, block)]
+        w = w_ref[:, ds(j * block, block)].astype(h.dtype)
         words = j * block + creation.arange(block)
         return total + _slopes(h, w, label, lse, g, words, count) @ w.T
 
-    dh_ref[...] = fori_loop(0, w_ref.shape[1] // block, turn, creation.zeros(h.shape, h.dtype))
+    total = fori_loop(0, w_ref.shape[1] // block, turn, creation.zeros(h.shape, h.dtype))
+    dh_ref[...] = total.astype(dh_ref.dtype)
 
 
 def _words_kernel(block, rows, count, h_ref, w_ref, label_ref, lse_ref, g_ref, dw_ref):
-    w = w_ref[...]
+    w = w_ref[...].astype(wide_dtype(h_ref.dtype))
     words = program_id(0) * block + creation.arange(block)
 
     def turn(i, total):
         some = ds(i * rows, rows)
-        h = h_ref[some, :]
-        slopes = _slopes(h, w, label_ref[some], lse_ref[some], g_ref[some], words, count)
+        h, g = wide(h_ref[some, :]), wide(g_ref[some])
+        slopes = _slopes(h, w, label_ref[some], lse_ref[some], g, words, count)
         return total + h.T @ slopes
 
-    dw_ref[...] = fori_loop(0, h_ref.shape[0] // rows, turn, creation.zeros(w.shape, w.dtype))
+    total = fori_loop(0, h_ref.shape[0] // rows, turn, creation.zeros(w.shape, w.dtype))
+    dw_ref[...] = total.astype(dw_ref.dtype)
 
 
 def _row_specs(rows, width, columns):
@@ -149,6 +167,7 @@ def _first(i):
     return 0, 0
 
 
+@kept
 def _losses_of(sizes, h, w, label):
     rows, block, count = sizes
     (n, width), columns = h.shape, w.shape[1]
@@ -158,7 +177,7 @@ def _losses_of(sizes, h, w, label):
         grid=n // rows,
         in_specs=[of_rows, all_words, some],
         out_specs=[some, some],
-        out_shape=[ShapeDtypeStruct((n,), h.dtype)] * 2,
+        out_shape=[ShapeDtypeStruct((n,), dtype) for dtype in (h.dtype, wide_dtype(h.dtype))],
         name="cross_entropy",
     )(h, w, label)
 
@@ -174,8 +193,13 @@ def _losses_saving(sizes, h, w, label):
 
 
 def _losses_backward(sizes, saved, g):
+    dh, dw = _slopes_of(sizes, *saved, g)
+    return dh, dw, np.zeros(saved[2].shape, dtypes.float0)
+
+
+@kept
+def _slopes_of(sizes, h, w, label, lse, g):
     rows, block, count = sizes
-    h, w, label, lse = saved
     (n, width), columns = h.shape, w.shape[1]
     of_rows, all_words, some = _row_specs(rows, width, columns)
     dh = pallas_call(
@@ -195,7 +219,7 @@ def _losses_backward(sizes, saved, g):
         out_shape=ShapeDtypeStruct(w.shape, w.dtype),
         name="cross_entropy_words",
     )(*(h, w, label, lse, g))
-    return dh, dw, np.zeros(label.shape, dtypes.float0)
+    return dh, dw
 
 
 _losses.defvjp(_losses_saving, _losses_backward)
@@ -258,16 +282,16 @@ def segment_sum(
     Rows are added a block at a time, as a product with a matrix that says whose they are.
 
     Args:
-      values: floats ``[rows, width]``.
+      values: floats or integers ``[rows, ...]``.
       segments: integers ``[rows]``, in any order; a row of another segment is left out.
       num_segments: how many there are.
       block: rows of a step.
 
     Returns:
-      ``[num_segments, width]``.
+      ``[num_segments, ...]``.
 
     Raises:
-      TypeError: the values are no array of floats, or the segments are no integers.
+      TypeError: the values are no floats or integers, or the segments are no integers.
       ValueError: the shapes do not fit.
 
     Example:
@@ -277,11 +301,7 @@ def segment_sum(
              [5.],
              [0.]], dtype=float32)
     """
-
-    def add(values, is_of, sums):
-        return sums + is_of.astype(values.dtype) @ values
-
-    return _by_segment("segment_sum", values, segments, num_segments, block, 0.0, add)
+    return _by_segment("segment_sum", values, segments, num_segments, block, 0)
 
 
 @public
@@ -291,16 +311,16 @@ def segment_max(
     """Return the largest of each column of the rows of each segment.
 
     Args:
-      values: floats ``[rows, width]``.
+      values: floats or integers ``[rows, ...]``.
       segments: integers ``[rows]``, in any order; a row of another segment is left out.
       num_segments: how many there are.
       block: rows of a step.
 
     Returns:
-      ``[num_segments, width]``; minus infinity for a segment without rows.
+      ``[num_segments, ...]``; minus infinity, or the least integer, for a segment without rows.
 
     Raises:
-      TypeError: the values are no array of floats, or the segments are no integers.
+      TypeError: the values are no floats or integers, or the segments are no integers.
       ValueError: the shapes do not fit.
 
     Example:
@@ -310,11 +330,10 @@ def segment_max(
              [  4.],
              [-inf]], dtype=float32)
     """
-
-    def larger(values, is_of, most):
-        return ufuncs.maximum(most, where(is_of[:, :, None], values[None], -math.inf).max(1))
-
-    return _by_segment("segment_max", values, segments, num_segments, block, -math.inf, larger)
+    values = as_numbers("segment_max", values)
+    is_float = dtypes.issubdtype(values.dtype, np.floating)
+    least = -math.inf if is_float else int(dtypes.iinfo(values.dtype).min)
+    return _by_segment("segment_max", values, segments, num_segments, block, least)
 
 
 @public
@@ -324,17 +343,17 @@ def scatter_add(
     """Return an array to rows of which others are added: ``values.at[places].add(updates)``.
 
     Args:
-      values: floats ``[rows, width]``.
+      values: floats or integers ``[rows, ...]``.
       places: integers ``[updates]``: the row for each update, any number of times; one that is not
         there is left out.
-      updates: floats ``[updates, width]``.
+      updates: ``[updates, ...]``, of their dtype.
       block: updates of a step.
 
     Returns:
-      ``[rows, width]``.
+      ``[rows, ...]``.
 
     Raises:
-      TypeError: values or updates are no arrays of floats, or the places are no integers.
+      TypeError: values or updates are no floats or integers, or the places are no integers.
       ValueError: the shapes do not fit.
 
     Example:
@@ -344,42 +363,60 @@ def scatter_add(
              [1.],
              [3.]], dtype=float32)
     """
-    values, updates = as_floats("scatter_add", values, 2), as_floats("scatter_add", updates, 2)
+    values, updates = as_numbers("scatter_add", values), as_numbers("scatter_add", updates)
     if values.shape[1:] != updates.shape[1:]:
         raise shape_error("scatter_add", values, updates)
     return values + segment_sum(updates, places, values.shape[0], block=block)
 
 
-def _by_segment(where_, values, segments, num_segments, block, begin_with, combine):
-    """Return what the rows of each segment come to, some rows a step.
-
-    `begin_with` is what a segment without rows is; `combine` is a function of rows, of booleans
-    ``[num_segments, rows]`` that say whose they are, and of what was found before.
-    """
-    values, segments = as_floats(where_, values, 2), as_integers(where_, segments)
-    if values.ndim != 2 or segments.shape != values.shape[:1]:
-        raise shape_error(where_, values, segments)
-    n, width = values.shape
+def _by_segment(name, values, segments, num_segments, block, begin_with):
+    """Return what the rows of each segment come to; `begin_with` is what no rows come to."""
+    values, segments = as_numbers(name, values), as_integers(name, segments)
+    if segments.shape != values.shape[:1]:
+        raise shape_error(name, values, segments)
+    n, *rest = values.shape
     if not n:
-        return creation.full((num_segments, width), begin_with, values.dtype)
+        return creation.full((num_segments, *rest), begin_with, values.dtype)
     rows = max(1, min(block, n))
+    flat = pad(values.reshape(n, math.prod(rest)), ((0, -n % rows), (0, 0)))
+    segments = pad(segments, (0, -n % rows), constant_values=-1)
+    found = _segments((name, num_segments, rows, begin_with), flat, segments)
+    return found.astype(values.dtype).reshape(num_segments, *rest)
+
+
+@kept
+def _segments(options, values, segments):
+    """Return what the rows of each segment come to, some rows a step."""
+    name, num_segments, rows, begin_with = options
+    n, width = values.shape
 
     def body(x_ref, segment_ref, o_ref):
         @when(program_id(0) == 0)
         def begin():
             o_ref[...] = creation.full(o_ref.shape, begin_with, o_ref.dtype)
 
-        is_of = creation.arange(num_segments)[:, None] == segment_ref[...]
-        o_ref[...] = combine(x_ref[...], is_of, o_ref[...])
+        is_of = creation.arange(num_segments)[:, None] == segment_ref[...]  # whose the rows are
+        o_ref[...] = _COMBINE[name](wide(x_ref[...]), is_of, o_ref[...], begin_with)
 
     return pallas_call(
         body,
-        grid=-(-n // rows),
+        grid=n // rows,
         in_specs=[BlockSpec((rows, width), lambda i: (i, 0)), BlockSpec((rows,), lambda i: (i,))],
         out_specs=BlockSpec((num_segments, width), _first),
-        out_shape=ShapeDtypeStruct((num_segments, width), values.dtype),
-        name=where_,
-    )(pad(values, ((0, -n % rows), (0, 0))), pad(segments, (0, -n % rows), constant_values=-1))
+        out_shape=ShapeDtypeStruct((num_segments, width), wide_dtype(values.dtype)),
+        name=name,
+    )(values, segments)
+
+
+def _add(values, is_of, sums, _):
+    return sums + is_of.astype(values.dtype) @ values
+
+
+def _larger(values, is_of, most, least):
+    return ufuncs.maximum(most, where(is_of[:, :, None], values[None], least).max(1))
+
+
+_COMBINE = {"segment_sum": _add, "segment_max": _larger}
 
 
 # ------------------------------------------------------------------------ all pairs
@@ -418,8 +455,16 @@ def n_body(
     x, masses = as_floats("n_body", positions, 2), as_floats("n_body", masses)
     if x.ndim != 2 or x.shape[1] != 3 or masses.shape != x.shape[:1]:
         raise shape_error("n_body", x, masses)
-    n = x.shape[0]
+    n, dtype = x.shape[0], x.dtype
     rows = max(1, min(block, n))
+    x, masses = pad(wide(x), ((0, -n % rows), (0, 0))), pad(masses, (0, -n % rows))
+    found = _accelerations((rows, softening), x, masses.astype(wide_dtype(dtype)))
+    return found[:n].astype(dtype)
+
+
+@kept
+def _accelerations(options, x, masses):
+    rows, softening = options
 
     def body(x_ref, all_ref, mass_ref, o_ref):
         some = x_ref[...]
@@ -436,7 +481,6 @@ def n_body(
         o_ref[...] = fori_loop(0, all_ref.shape[0] // rows, turn, some * 0)
 
     whole, of_rows = BlockSpec(), BlockSpec((rows, 3), lambda i: (i, 0))
-    x, masses = pad(x, ((0, -n % rows), (0, 0))), pad(masses, (0, -n % rows))
     return pallas_call(
         body,
         grid=x.shape[0] // rows,
@@ -444,4 +488,4 @@ def n_body(
         out_specs=of_rows,
         out_shape=ShapeDtypeStruct(x.shape, x.dtype),
         name="n_body",
-    )(x, x, masses)[:n]
+    )(x, x, masses)

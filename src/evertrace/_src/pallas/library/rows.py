@@ -1,4 +1,7 @@
-"""Kernels of rows: softmax, norms, rotary embedding. Each step has some whole rows."""
+"""Kernels of rows: softmax, norms, rotary embedding. Each step has some whole rows.
+
+They compute in float32 where the arrays are of shorter floats.
+"""
 
 from __future__ import annotations
 
@@ -12,32 +15,33 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, joining, ufuncs
-from evertrace._src.pallas.library.arguments import as_floats
+from evertrace._src.pallas.library.arguments import as_floats, kept, wide, wide_dtype
 from evertrace._src.pallas.named import Kernel, kernel
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.kernels")
 
 
-def on_rows(run, x, *others, block) -> Any:
+@kept
+def _on_rows(options, x, *others) -> Any:
     """Apply a kernel of rows to an array of any rank.
 
     Args:
-      run: the kernel.
+      options: name of the kernel, rows of a step, and what else the kernel is made of.
       x: the array, whose last dimension is that of the rows.
       others: further arguments, as the kernel takes them.
-      block: rows of a step.
     """
+    name, block, *rest = options
     width = x.shape[-1]
     rows = x.reshape(math.prod(x.shape[:-1]), width)
-    return run.with_blocks(rows=block)(rows, *others).reshape(x.shape)
+    return _KERNELS[name](*rest).with_blocks(rows=block)(rows, *others).reshape(x.shape)
 
 
 @kernel(ins=["rows, width"], outs=["rows, width"], blocks={"rows": 256})
 def _softmax(x_ref, o_ref):
-    x = x_ref[...]
+    x = wide(x_ref[...])
     e = ufuncs.exp(x - x.max(1, keepdims=True))
-    o_ref[...] = e / e.sum(1, keepdims=True)
+    o_ref[...] = (e / e.sum(1, keepdims=True)).astype(o_ref.dtype)
 
 
 @public
@@ -57,13 +61,32 @@ def softmax(x: ArrayLike, *, block: int = 256) -> Array:
       Array([[0.25, 0.25, 0.25, 0.25],
              [0.25, 0.25, 0.25, 0.25]], dtype=float32)
     """
-    return on_rows(_softmax, as_floats("softmax", x), block=block)
+    return _on_rows(("softmax", block), as_floats("softmax", x))
 
 
-def _norm(name: str, body: Any, others: int) -> Kernel:
-    ins = ["rows, width", *["width"] * others]
-    body.__name__ = name
-    return kernel(ins=ins, outs=["rows, width"], blocks={"rows": 256})(body)
+def _layer_norm(eps) -> Kernel:
+    @kernel(ins=["rows, width", "width", "width"], outs=["rows, width"], blocks={"rows": 256})
+    def layer_norm(x_ref, scale_ref, bias_ref, o_ref):
+        rows = wide(x_ref[...])
+        centred = rows - rows.mean(1, keepdims=True)
+        variance = (centred * centred).mean(1, keepdims=True)
+        out = centred / ufuncs.sqrt(variance + eps) * scale_ref[...] + bias_ref[...]
+        o_ref[...] = out.astype(o_ref.dtype)
+
+    return layer_norm
+
+
+def _rms_norm(eps) -> Kernel:
+    @kernel(ins=["rows, width", "width"], outs=["rows, width"], blocks={"rows": 256})
+    def rms_norm(x_ref, scale_ref, o_ref):
+        rows = wide(x_ref[...])
+        mean = (rows * rows).mean(1, keepdims=True)
+        o_ref[...] = (rows / ufuncs.sqrt(mean + eps) * scale_ref[...]).astype(o_ref.dtype)
+
+    return rms_norm
+
+
+_KERNELS = {"softmax": lambda: _softmax, "layer_norm": _layer_norm, "rms_norm": _rms_norm}
 
 
 @public
@@ -95,16 +118,10 @@ def layer_norm(
     """
     x = as_floats("layer_norm", x)
     width = x.shape[-1]
-
-    def body(x_ref, scale_ref, bias_ref, o_ref):
-        rows = x_ref[...]
-        centred = rows - rows.mean(1, keepdims=True)
-        variance = (centred * centred).mean(1, keepdims=True)
-        o_ref[...] = centred / ufuncs.sqrt(variance + eps) * scale_ref[...] + bias_ref[...]
-
     scale = creation.ones(width, x.dtype) if scale is None else as_array(scale, "layer_norm")
     bias = creation.zeros(width, x.dtype) if bias is None else as_array(bias, "layer_norm")
-    return on_rows(_norm("layer_norm", body, 2), x, scale, bias, block=block)
+    scale, bias = wide(scale), wide(bias)  # their derivatives are sums over all steps
+    return _on_rows(("layer_norm", block, eps), x, scale, bias)
 
 
 @public
@@ -129,14 +146,9 @@ def rms_norm(
       Array([[ 1., -1.]], dtype=float32)
     """
     x = as_floats("rms_norm", x)
-
-    def body(x_ref, scale_ref, o_ref):
-        rows = x_ref[...]
-        mean = (rows * rows).mean(1, keepdims=True)
-        o_ref[...] = rows / ufuncs.sqrt(mean + eps) * scale_ref[...]
-
     scale = creation.ones(x.shape[-1], x.dtype) if scale is None else as_array(scale, "rms_norm")
-    return on_rows(_norm("rms_norm", body, 1), x, scale, block=block)
+    scale = wide(scale)  # its derivative is a sum over all steps
+    return _on_rows(("rms_norm", block, eps), x, scale)
 
 
 @kernel(
@@ -145,11 +157,11 @@ def rms_norm(
     blocks={"heads": 1, "length": 64},
 )
 def _rotary(x_ref, angles_ref, o_ref):
-    x, angles = x_ref[0], angles_ref[...]
+    x, angles = wide(x_ref[0]), angles_ref[...]
     half = angles.shape[1]
     a, b = x[:, :half], x[:, half:]
     c, s = ufuncs.cos(angles), ufuncs.sin(angles)
-    o_ref[0] = joining.concatenate([a * c - b * s, a * s + b * c], axis=1)
+    o_ref[0] = joining.concatenate([a * c - b * s, a * s + b * c], axis=1).astype(o_ref.dtype)
 
 
 @public
@@ -188,7 +200,13 @@ def rotary_embedding(
         )
     half = width // 2
     places = creation.arange(length) if positions is None else as_array(positions, "positions")
-    steps = np.asarray(base ** (-np.arange(half) / half), x.dtype)
-    angles = places.astype(x.dtype)[:, None] * steps
+    dtype = wide_dtype(x.dtype)  # positions beyond 2048 are no numbers of float16
+    steps = np.asarray(base ** (-np.arange(half) / half), dtype)
+    angles = places.astype(dtype)[:, None] * steps
     flat = x.reshape(math.prod(heads), length, width)
-    return _rotary.with_blocks(length=block)(flat, angles).reshape(x.shape)
+    return _turned((block,), flat, angles).reshape(x.shape)
+
+
+@kept
+def _turned(options, x, angles):
+    return _rotary.with_blocks(length=options[0])(x, angles)
