@@ -189,3 +189,23 @@ def test_ten_thousand_launches_are_a_script_that_runs():
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "8 devices: 200 launches in" in done.stdout
+
+
+@pytest.mark.parametrize("order", [range(8), range(7, -1, -1), (3, 0, 7, 1, 6, 2, 5, 4)])
+def test_an_array_is_made_of_the_parts_by_the_devices_on_which_they_lie(order):
+    with ev.simulate_devices(8):
+        devices = ev.devices()
+        sharding = NamedSharding(ev.make_mesh((8,), ("x",)), P("x"))
+        parts = [ev.device_put(X[i : i + 1], devices[i]) for i in order]
+        made = ev.make_array_from_single_device_arrays((8, 4), sharding, parts)
+        np.testing.assert_array_equal(made, X)
+
+
+def test_parts_that_lie_on_other_devices_are_refused():
+    with ev.simulate_devices(8):
+        devices = ev.devices()
+        sharding = NamedSharding(ev.make_mesh((2,), ("x",)), P("x"))
+        for places in ([0, 0], [0, 5]):
+            parts = [ev.device_put(X[:4], devices[i]) for i in places]
+            with pytest.raises(ValueError, match=rf"the arrays lie on .*cpu:{places[1]}, and"):
+                ev.make_array_from_single_device_arrays((8, 4), sharding, parts)

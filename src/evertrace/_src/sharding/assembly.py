@@ -138,11 +138,13 @@ def make_array_from_single_device_arrays(
     Args:
       shape: of the whole array.
       sharding: how it is laid out.
-      arrays: the parts, one for each device in the order of the sharding's devices.
+      arrays: the parts, one for each device of the sharding, in any order: each lies on its
+        device. NumPy arrays, which lie on none, come in the order of the sharding's devices.
       dtype: of the array; needed only where there are no parts.
 
     Raises:
-      ValueError: their number is not that of the devices, or a part has another shape.
+      ValueError: their number is not that of the devices, they lie on other ones, or a part has
+        another shape.
 
     Example:
       >>> sharding = ev.NamedSharding(ev.make_mesh((1,), ("x",)), ev.P("x"))
@@ -165,8 +167,26 @@ def make_array_from_single_device_arrays(
             fix="convert them before.",
             anchor="array-parts",
         )
-    parts = [np.asarray(x) for x in arrays]
+    parts = [np.asarray(x) for x in _by_device(where, sharding, arrays)]
     return _assembled(where, shape, sharding, _here(sharding, shape), parts, dtype)
+
+
+def _by_device(where, sharding, arrays):
+    """Return the parts in the order of the sharding's devices, on which they lie."""
+    if not all([isinstance(x, Array) for x in arrays]):
+        return arrays
+    devices = [d for d in sharding.device_list() if is_local(d)]
+    found = {device: x for x in arrays for device in x.devices()}
+    if found.keys() != set(devices):
+        names = ", ".join(sorted({str(d) for x in arrays for d in x.devices()}))
+        raise errors.user_error(
+            ValueError,
+            f"{where}: the arrays lie on {names}, and the sharding is over "
+            f"{', '.join(map(str, devices))}.",
+            fix="put one on each device before, `device_put(part, device)`.",
+            anchor="array-parts",
+        )
+    return [found[d] for d in devices]
 
 
 def _assembled(where, shape, sharding, indices, parts, dtype: Any = None):
