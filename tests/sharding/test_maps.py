@@ -352,3 +352,39 @@ def test_specs_that_nobody_knows_are_not_guessed():
         ev.jit(ev.vmap(total))(jnp.ones((2, 8)))
     with pytest.raises(ValueError, match=want):
         ev.jit(total).lower(jnp.ones(8))
+
+
+@ev.custom_vjp
+def summed_forward(a):
+    """Sum up forward, and leave cotangents as they are: the second half of a divided layer."""
+    return lax.psum(a, "x")
+
+
+summed_forward.defvjp(lambda a: (lax.psum(a, "x"), None), lambda _, ct: (ct,))
+
+# name: (function of a part, in_specs, out_specs, the derivative of the sum by each element of X)
+UNCHECKED = {
+    "the same everywhere": (lambda a: a * 2, P("x"), P(), 0.5),
+    "along both axes": (lambda a: a * 2, P("x", "y"), P(), 0.25),
+    "along one of them": (lambda a: a * 2, P("x", "y"), P(None, "y"), 0.5),
+    "of all": (lambda a: a * 2, P(), P(), 2),
+    "a sum": (lambda a: lax.psum(a * 2, "x"), P("x"), P(), 2),
+    "a sum and a part": (lambda a: lax.psum(a * 2, "x") + a, P("x"), P(), 2.25),
+    "gathered": (lambda a: lax.all_gather(a * 2, "x", tiled=True), P("x"), P(), 2),
+    "summed forward only": (lambda a: summed_forward(a * 2), P("x"), P(), 0.5),
+}
+
+
+@pytest.mark.parametrize(("f", "ins", "outs", "want"), UNCHECKED.values(), ids=UNCHECKED)
+def test_results_that_are_said_to_be_the_same_share_their_cotangent(f, ins, outs, want):
+    g = mapped(f, ins, outs, check_vma=False)
+    for transform in (lambda h: h, ev.jit):
+        found = transform(ev.grad(lambda a: g(a).sum()))(X)
+        np.testing.assert_allclose(found, np.full_like(X, want), rtol=1e-6)
+
+
+def test_a_result_that_is_said_to_be_the_same_is_that_of_the_first_device():
+    g = mapped(lambda a: a * 2, P("x"), P(), check_vma=False)
+    np.testing.assert_array_equal(ev.jvp(g, (X,), (3 * X,))[1], 6 * X[:2])
+    np.testing.assert_array_equal(g(X.astype(int)), 2 * X[:2].astype(int))
+    np.testing.assert_array_equal(ev.vmap(g, 2, 2)(np.stack([X, -X], 2))[..., 1], -2 * X[:2])

@@ -73,7 +73,8 @@ def shard_map(
       axis_names: names of the mesh's axes that the function is written for; by default all that
         no function around it is written for.
       check_vma: whether a result that no axis divides has to be known to be the same on all
-        devices along it, such as what `lax.psum` gives. Otherwise that of the first one is taken.
+        devices along it, such as what `lax.psum` gives. Otherwise that of the first one is taken,
+        and each of them is sent an equal share of its cotangent.
 
     Returns:
       The function of whole arrays. In it, the axes' names are those of `lax.psum` and its kin.

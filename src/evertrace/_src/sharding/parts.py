@@ -11,8 +11,10 @@ from evertrace._src import errors
 from evertrace._src.api.devices import device_put
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.control.linear import bind_linear_call
+from evertrace._src.core.aval import is_inexact
 from evertrace._src.ops.collective import as_terms_p
-from evertrace._src.ops.elementwise import scale
+from evertrace._src.ops.elementwise import const, div_p, scale
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim
 from evertrace._src.ops.structural import (
@@ -31,6 +33,7 @@ from evertrace._src.sharding.layout import (
 )
 from evertrace._src.sharding.mesh import Mesh
 from evertrace._src.transforms.batching import Axis, batch_flat, is_term
+from evertrace._src.transforms.staging import close_jaxpr, restage
 
 
 class MapCall(NamedTuple):
@@ -185,7 +188,7 @@ def _join(call, x, varying, spec, number):
             continue
         if call.check:
             raise _differing_error(call, spec, name, number)
-        x = squeeze(slice_in_dim(x, 0, 1, at), (at,))
+        x = _of_any(x, at)
     lead = [name for name in varying if name in wanted]
     rank = x.aval.ndim - len(lead)
     if len(spec) > rank:
@@ -209,6 +212,24 @@ def _join(call, x, varying, spec, number):
         whole.append(n)
     out = as_array(reshape(permute(x, tuple(order)), tuple(whole)))
     return device_put(out, NamedSharding(call.mesh, spec)) if isinstance(call.mesh, Mesh) else out
+
+
+def _of_any(x, dim):
+    """Return the part of one of the devices along a dimension, which all are said to have.
+
+    Nobody knows which of them it came from: each is sent an equal share of its cotangent.
+    """
+    first = lambda parts: squeeze(slice_in_dim(parts, 0, 1, dim), (dim,))  # noqa: E731
+    if not is_inexact(x.aval):
+        return first(x)
+    size = x.aval.shape[dim]
+
+    def shares(ct):
+        return move_batch_dim(div_p.bind(ct, const(ct, size)), None, dim, size)
+
+    taken = close_jaxpr(restage(lambda parts: [first(parts)], [x.aval]))
+    back = close_jaxpr(restage(lambda ct: [shares(ct)], taken.out_avals))
+    return as_array(bind_linear_call(taken, back, [], [], [], [x])[0])
 
 
 def _differing_error(call, spec, name, number):
