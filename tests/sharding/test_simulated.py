@@ -209,3 +209,95 @@ def test_parts_that_lie_on_other_devices_are_refused():
             parts = [ev.device_put(X[:4], devices[i]) for i in places]
             with pytest.raises(ValueError, match=rf"the arrays lie on .*cpu:{places[1]}, and"):
                 ev.make_array_from_single_device_arrays((8, 4), sharding, parts)
+
+
+ROWS, LINE, SAME = (
+    ((4, 2), ("x", "y"), P("x")), ((8,), ("i",), P("i")), ((8,), ("x",), P("x")),
+)  # fmt: skip
+
+
+def over(shape, names, spec):
+    """Return the sharding of a spec over a mesh, whose axes are left to the compiler."""
+    return NamedSharding(ev.make_mesh(shape, names, (AxisType.Auto,) * len(names)), spec)
+
+
+def on_parts(f, to, out_spec=None):
+    """Map a function over the parts of arrays that are divided along the one axis of a mesh."""
+    out = to.spec if out_spec is None else out_spec
+    return ev.shard_map(f, mesh=to.mesh, in_specs=to.spec, out_specs=out)
+
+
+def repeated(x, to):
+    def body(c, _):
+        return lax.with_sharding_constraint(c * 2, to), None
+
+    return lax.scan(body, x, None, length=1)[0]
+
+
+def square_sum(x, to):
+    return on_parts(lambda v: v * v, to)(x).sum()
+
+
+# name: function of an array and a sharding over another mesh, which says how the result lies
+MOVED = {
+    "out_shardings": lambda x, to: ev.jit(lambda x: x * 2, out_shardings=to)(x),
+    "out_shardings, ahead": lambda x, to: (
+        ev.jit(lambda x: x * 2, out_shardings=to).lower(x).compile()(x)
+    ),
+    "a constraint": lambda x, to: ev.jit(lambda x: lax.with_sharding_constraint(x * 2, to))(x),
+    "before the last operation": lambda x, to: ev.jit(
+        lambda x: lax.with_sharding_constraint(x, to) * 2
+    )(x),
+    "in a loop": lambda x, to: ev.jit(lambda x: repeated(x, to))(x),
+    "shard_map": lambda x, to: on_parts(lambda v: v * 2, to)(x),
+    "compiled shard_map": lambda x, to: ev.jit(on_parts(lambda v: v * 2, to))(x),
+    "and its gradient": lambda x, to: ev.jit(ev.grad(lambda x: square_sum(x, to)))(x),
+    "one of two arguments": lambda x, to: ev.jit(lambda a, b: (a * 2, b * 2))(
+        x, ev.device_put(X, to)
+    )[1],
+}  # fmt: skip
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("row", [LINE, SAME], ids=["other names", "other sizes"])
+@pytest.mark.parametrize("move", MOVED.values(), ids=MOVED)
+def test_results_lie_over_another_mesh_than_arguments(move, row):
+    with ev.simulate_devices(8):
+        x, to = ev.device_put(X, over(*ROWS)), over(*row)
+        for _ in range(3):  # the third one runs in C++ alone
+            found = move(x, to)
+            assert found.sharding == to
+            np.testing.assert_array_equal(found, 2 * X)
+
+
+@pytest.mark.engine
+def test_a_sum_over_another_mesh_than_that_of_the_argument():
+    with ev.simulate_devices(8):
+        x, to = ev.device_put(X, over(*ROWS)), over(*LINE)
+        total = on_parts(lambda v: lax.psum(v, "i"), to, P())
+        for f in (total, ev.jit(total)):
+            assert f(x).sharding == NamedSharding(to.mesh, P())
+            np.testing.assert_array_equal(f(x), X.sum(0, keepdims=True))
+        mapped = ev.jit(ev.vmap(on_parts(lambda v: v * 2, to), in_axes=1, out_axes=1))
+        assert mapped(x).sharding == to
+
+
+@pytest.mark.engine
+def test_pmap_takes_and_gives_arrays_over_other_meshes():
+    with ev.simulate_devices(8):
+        x, to = ev.device_put(X, over((8,), ("d",), P("d"))), over(*ROWS)
+        found = ev.pmap(lambda v: v * 2)(x)
+        np.testing.assert_array_equal(found, 2 * X)
+        assert found.sharding.shard_shape((8, 4)) == (1, 4)
+        assert ev.jit(on_parts(lambda v: v * 2, to))(found).sharding == to
+
+
+@pytest.mark.engine
+def test_where_two_meshes_meet_that_of_the_first_argument_is_kept():
+    with ev.simulate_devices(8):
+        x, y = (ev.device_put(X, over(*row)) for row in (ROWS, LINE))
+        for f in (lambda a, b: a + b, ev.jit(lambda a, b: a + b)):
+            assert f(x, y).sharding == x.sharding
+            assert f(y, x).sharding == y.sharding
+        outer = ev.jit(lambda a, b: a[:, None] * b)(x, y)
+        assert outer.sharding == NamedSharding(x.sharding.mesh, P("x"))

@@ -13,9 +13,10 @@ from evertrace._src.core.divisions import (
     divide_jaxpr,
     division_of_number,
     open_division,
+    over_mesh,
 )
 from evertrace._src.core.tracer import state
-from evertrace._src.ops.sharding_constraint import first_device
+from evertrace._src.ops.sharding_constraint import asked_of_results, first_device
 from evertrace._src.support import Cache
 
 _known = Cache("divisions of results")
@@ -165,7 +166,10 @@ def divide_program(jaxpr, shardings, mesh):
         avals, sizes = [v.aval for v in jaxpr.invars], like.axis_sizes()
         divisions = divide_jaxpr(jaxpr, _divisions(shardings, avals, sizes), sizes)
         known = _by_division(shardings, avals)
-        outs = tuple([known.get(d) or like.divided(d) for d in divisions])
+        asked = asked_of_results(jaxpr, sizes)
+        outs = tuple(
+            [s or known.get(d) or like.divided(d) for s, d in zip(asked, divisions, strict=True)]
+        )
         found = jaxpr.cache[key] = first_device(like), outs
     return found
 
@@ -184,13 +188,14 @@ def _mesh_of(args):
 
 
 def _divisions(shardings, avals, sizes):
-    """Return the divisions of operands; those over another mesh than one of such sizes are open."""
+    """Return the divisions of operands of a program over a mesh of such sizes."""
     found = []
     for sharding, aval in zip(shardings, avals, strict=True):
-        division = None
-        if sharding is not None and sharding.axis_sizes() == sizes:
-            division = sharding.division(aval.ndim)
-        found.append(open_division(aval) if division is None else division)
+        division = None if sharding is None else sharding.division(aval.ndim)
+        if division is None:
+            found.append(open_division(aval))
+        else:
+            found.append(over_mesh(division, sharding.axis_sizes(), sizes))
     return found
 
 

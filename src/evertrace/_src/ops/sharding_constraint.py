@@ -9,7 +9,7 @@ import numpy as np
 
 from evertrace._src import doors, errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.divisions import open_division
+from evertrace._src.core.divisions import have_same_axes, open_division, over_mesh
 from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.core.placement import Sharding, is_local, shared
 from evertrace._src.core.primitive import JOINTLY, Primitive
@@ -118,9 +118,11 @@ def _eager(x, *, sharding, unconstrained_dims):
     if _division(sharding, 0) is None or (is_whole and getattr(x, "_sharding", None) == sharding):
         return x
     if unconstrained_dims:
-        own = _division(getattr(x, "_sharding", None), x.aval.ndim) or open_division(x.aval)
-        params = {"sharding": sharding, "unconstrained_dims": unconstrained_dims}
-        sharding = sharding.divided(_divide([own], None, **params)[0])
+        wanted = _division(sharding, x.aval.ndim - len(unconstrained_dims))
+        before = open_division(x.aval)
+        if own is not None:
+            before = over_mesh(own.division(x.aval.ndim), own.axis_sizes(), sharding.axis_sizes())
+        sharding = sharding.divided(_partly(before, wanted, unconstrained_dims))
     host = np.asarray(x.val) if type(x) is Literal else x._contents()
     out = Array(x.aval, host, None, first_device(sharding), committed=True)
     out._sharding = shared(sharding)
@@ -147,6 +149,22 @@ def _mesh_in(jaxpr):
     return None
 
 
+def asked_of_results(jaxpr, mesh_sizes):
+    """Return for each output the sharding over another mesh that it was asked for last, or None."""
+    asked = {
+        eqn.outvars[0]: shared(eqn.params["sharding"])
+        for eqn in jaxpr.eqns
+        if eqn.primitive is sharding_constraint_p and not eqn.params["unconstrained_dims"]
+    }
+    found = [asked.get(v) if type(v) is not Literal else None for v in jaxpr.outvars]
+    return [
+        s
+        if _division(s, 0) is not None and not have_same_axes(s.axis_sizes(), mesh_sizes)
+        else None
+        for s in found
+    ]
+
+
 def _divide(divisions, divide_jaxpr, *, sharding, unconstrained_dims):
     """The sharding says it; the dimensions that it leaves open keep other axes than its own."""
     (before,) = divisions
@@ -156,11 +174,16 @@ def _divide(divisions, divide_jaxpr, *, sharding, unconstrained_dims):
         wanted = sharding.spec_division(rank)
     if wanted is None:
         return divisions
-    if not unconstrained_dims:
-        return [wanted]
+    if not _is_of_type(sharding):
+        wanted = over_mesh(wanted, sharding.axis_sizes(), divide_jaxpr.mesh_sizes)
+    return [_partly(before, wanted, unconstrained_dims) if unconstrained_dims else wanted]
+
+
+def _partly(before, wanted, unconstrained_dims):
+    """Return the division of an array of which some dimensions stay as they were before."""
     said, used = iter(wanted), {a for axes in wanted for a in axes}
     left = [tuple(itertools.takewhile(lambda a: a not in used, axes)) for axes in before]
-    return [tuple([axes if d in unconstrained_dims else next(said) for d, axes in enumerate(left)])]
+    return tuple([axes if d in unconstrained_dims else next(said) for d, axes in enumerate(left)])
 
 
 def _batch(size, args, dims, *, sharding, unconstrained_dims):
