@@ -301,3 +301,52 @@ def test_where_two_meshes_meet_that_of_the_first_argument_is_kept():
             assert f(y, x).sharding == y.sharding
         outer = ev.jit(lambda a, b: a[:, None] * b)(x, y)
         assert outer.sharding == NamedSharding(x.sharding.mesh, P("x"))
+
+
+def doubled(x):
+    return x * 2
+
+
+def constrained(to):
+    return lambda x: lax.with_sharding_constraint(x * 2, to)
+
+
+# name: function of an array over eight devices and a sharding over others, which JAX refuses
+ELSEWHERE = {
+    "out_shardings": lambda x, to: ev.jit(doubled, out_shardings=to)(x),
+    "a constraint": lambda x, to: ev.jit(constrained(to))(x),
+    "an eager constraint": lambda x, to: constrained(to)(x),
+    "in a loop": lambda x, to: ev.jit(lambda x: repeated(x, to))(x),
+}
+ON_PARTS = {
+    "shard_map": lambda x, to: on_parts(doubled, to)(x),
+    "compiled shard_map": lambda x, to: ev.jit(on_parts(doubled, to))(x),
+}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("put", [*ELSEWHERE.values(), *ON_PARTS.values()], ids=ELSEWHERE | ON_PARTS)
+def test_results_do_not_lie_over_other_devices_than_arguments(put):
+    with ev.simulate_devices(8):
+        x, some = ev.device_put(X, over(*ROWS)), over((2,), ("x",), P("x"))
+        for to in (some, ev.sharding.SingleDeviceSharding(ev.devices()[5])):
+            if put in ON_PARTS.values() and to is not some:
+                continue
+            for _ in range(3):
+                with pytest.raises(ValueError, match=r"committed to 8 devices, .* to be laid out"):
+                    put(x, to)
+        np.testing.assert_array_equal(put(X, some), 2 * X)  # which is committed to none
+        if put in ON_PARTS.values():
+            with pytest.raises(
+                ValueError, match="committed to cpu:5 are to be laid out over 2 dev"
+            ):
+                put(ev.device_put(X, ev.devices()[5]), some)
+
+
+@pytest.mark.engine
+def test_results_lie_over_no_devices_but_those_that_a_program_is_compiled_for():
+    with ev.simulate_devices(8):
+        x, some = ev.device_put(X, over(*ROWS)), over((2,), ("x",), P("x"))
+        lowered = ev.jit(doubled, out_shardings=some).lower(x)
+        with pytest.raises(ValueError, match=r"committed to 8 devices, .* over 2 devices"):
+            lowered.compile()

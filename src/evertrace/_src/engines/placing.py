@@ -53,6 +53,9 @@ def check_one_place(where, args, kind="operand"):
     Raises:
       ValueError: there are two lists of devices.
       ShardingTypeError: there are two meshes of one list, with axes that types speak of.
+
+    Returns:
+      The devices; None where nothing is committed.
     """
     first = over = None
     for i, x in enumerate(args):
@@ -67,6 +70,29 @@ def check_one_place(where, args, kind="operand"):
             over = sharding and (i, sharding)
         elif sharding is not None and _say_otherwise(over[1], sharding):
             raise _two_meshes_error(where, (*over, i, sharding), kind)
+    return None if first is None else first[1]
+
+
+def check_asked(where, devices, asked):
+    """Raise if arrays that lie on some devices are to be laid out over others.
+
+    Args:
+      where: the function, for the message.
+      devices: those of the arrays; None where they are not committed.
+      asked: dict: devices -> a sharding over them.
+
+    Raises:
+      ValueError: the devices are others.
+    """
+    for other, sharding in asked.items():
+        if devices not in (None, other) and set(devices) != set(other):
+            raise errors.user_error(
+                ValueError,
+                f"{where}: arrays that are committed to {_listed(devices)} are to be laid out over "
+                f"{_listed(other)}, {sharding}.",
+                fix="move them before, `device_put(x, sharding)`.",
+                anchor="devices",
+            )
 
 
 def _say_otherwise(one, other):

@@ -15,6 +15,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.divisions import divide_jaxpr, open_division, over_mesh
 from evertrace._src.core.placement import Sharding, shared
+from evertrace._src.engines import placing
 from evertrace._src.ops.sharding_constraint import lay_out
 
 
@@ -193,6 +194,9 @@ class CompiledPlacements:
         like = next((s for s in (*self.inputs, *captured, mesh, *wanted) if s is not None), None)
         if like is None:
             return None
+        where = f"jit({self._name})"
+        for s in [s for s in (*self.inputs, *captured, *wanted) if s is not None]:
+            placing.check_asked(where, like.device_list(), {s.device_list(): s})
         avals, sizes = [v.aval for v in jaxpr.invars], like.axis_sizes()
         known = [
             open_division(aval)

@@ -89,7 +89,7 @@ def _division(sharding, ndim):
     return None if sharding is None else sharding.division(ndim)
 
 
-def _is_of_type(sharding):
+def is_of_type(sharding):
     """Whether it is over a mesh without devices, which stands for one with the same axes."""
     return _division(sharding, 0) is None and hasattr(sharding, "spec_division")
 
@@ -113,7 +113,7 @@ def _eager(x, *, sharding, unconstrained_dims):
     _abstract(x.aval, sharding=sharding, unconstrained_dims=unconstrained_dims)
     is_whole = not unconstrained_dims
     own = getattr(x, "_sharding", None)
-    if own is not None and _is_of_type(sharding) and own.axis_sizes() == sharding.axis_sizes():
+    if own is not None and is_of_type(sharding) and own.axis_sizes() == sharding.axis_sizes():
         sharding = sharding.update(mesh=own.mesh)
     if _division(sharding, 0) is None or (is_whole and getattr(x, "_sharding", None) == sharding):
         return x
@@ -130,23 +130,33 @@ def _eager(x, *, sharding, unconstrained_dims):
 
 
 def mesh_in(jaxpr):
-    """Return the sharding over a mesh that a constraint in a jaxpr asks for, or None; kept."""
-    if "mesh" not in jaxpr.cache:
-        jaxpr.cache["mesh"] = _mesh_in(jaxpr)
-    return jaxpr.cache["mesh"]
+    """Return the sharding over a mesh that a constraint in a jaxpr asks for, or None."""
+    return next((s for s in asked_in(jaxpr).values() if _division(s, 0) is not None), None)
 
 
-def _mesh_in(jaxpr):
-    for eqn in jaxpr.eqns:
-        if eqn.primitive is sharding_constraint_p:
-            if _division(eqn.params["sharding"], 0) is not None:
-                return eqn.params["sharding"]
-            continue
-        for inner in subjaxprs(eqn.params):
-            found = mesh_in(inner)
-            if found is not None:
-                return found
-    return None
+def asked_in(jaxpr):
+    """Return a dict: devices -> the first sharding over them that a constraint asks for; kept.
+
+    One over a mesh goes before that of a single device.
+    """
+    if "asked" not in jaxpr.cache:
+        found = jaxpr.cache["asked"] = {}
+        for eqn in jaxpr.eqns:
+            if eqn.primitive is sharding_constraint_p:
+                sharding = eqn.params["sharding"]
+                if sharding is not None and not is_of_type(sharding):
+                    _note(found, sharding)
+                continue
+            for inner in subjaxprs(eqn.params):
+                for sharding in asked_in(inner).values():
+                    _note(found, sharding)
+    return jaxpr.cache["asked"]
+
+
+def _note(found, sharding):
+    devices = sharding.device_list()
+    if _division(found.get(devices), 0) is None:
+        found[devices] = sharding
 
 
 def asked_of_results(jaxpr, mesh_sizes):
@@ -170,11 +180,11 @@ def _divide(divisions, divide_jaxpr, *, sharding, unconstrained_dims):
     (before,) = divisions
     rank = len(before) - len(unconstrained_dims)
     wanted = _division(sharding, rank)
-    if _is_of_type(sharding) and sharding.axis_sizes() == divide_jaxpr.mesh_sizes:
+    if is_of_type(sharding) and sharding.axis_sizes() == divide_jaxpr.mesh_sizes:
         wanted = sharding.spec_division(rank)
     if wanted is None:
         return divisions
-    if not _is_of_type(sharding):
+    if not is_of_type(sharding):
         wanted = over_mesh(wanted, sharding.axis_sizes(), divide_jaxpr.mesh_sizes)
     return [_partly(before, wanted, unconstrained_dims) if unconstrained_dims else wanted]
 

@@ -13,6 +13,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.control.linear import bind_linear_call
 from evertrace._src.core.aval import is_inexact
+from evertrace._src.engines import placing
 from evertrace._src.ops.collective import as_terms_p
 from evertrace._src.ops.elementwise import const, div_p, scale
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
@@ -62,6 +63,7 @@ def of_whole(call, of_parts, leaves, specs, out_specs):
       specs: of these.
       out_specs: function that gives the specs of the results, when these are there.
     """
+    _check_devices(call, leaves)
     parts = [_split(call, x, spec) for x, spec in zip(leaves, specs, strict=True)]
     divided = [[*_names(s), *s.unreduced] for s in specs]
     terms = [s.unreduced for s in specs]
@@ -72,6 +74,14 @@ def of_whole(call, of_parts, leaves, specs, out_specs):
         _check_summed(call, spec, sums, i)
         whole.append(_join(call, x, names, spec, i))
     return whole
+
+
+def _check_devices(call, leaves):
+    """Raise if arrays lie on other devices than the mesh's."""
+    if isinstance(call.mesh, Mesh):
+        devices = placing.check_one_place(call.where, leaves, "argument")
+        asked = NamedSharding(call.mesh, PartitionSpec())
+        placing.check_asked(call.where, devices, {asked.device_list(): asked})
 
 
 def type_of_part(call, aval, spec):
