@@ -388,3 +388,84 @@ def test_a_result_that_is_said_to_be_the_same_is_that_of_the_first_device():
     np.testing.assert_array_equal(ev.jvp(g, (X,), (3 * X,))[1], 6 * X[:2])
     np.testing.assert_array_equal(g(X.astype(int)), 2 * X[:2].astype(int))
     np.testing.assert_array_equal(ev.vmap(g, 2, 2)(np.stack([X, -X], 2))[..., 1], -2 * X[:2])
+
+
+@ev.custom_jvp
+def summed(a):
+    """Sum up, with a rule that says the same."""
+    return lax.psum(a, "x")
+
+
+summed.defjvp(lambda primals, tangents: (lax.psum(*primals, "x"), lax.psum(*tangents, "x")))
+
+
+@ev.custom_vjp
+def summed_backward(a):
+    """Leave as it is forward, and sum cotangents up: the first half of a divided layer."""
+    return a
+
+
+summed_backward.defvjp(lambda a: (a, None), lambda _, ct: (lax.psum(ct, "x"),))
+
+
+@ev.custom_vjp
+def weighted(a, w):
+    """Return the sum of products, of parts with what all devices have."""
+    return lax.psum(a * w, "x")
+
+
+weighted.defvjp(
+    lambda a, w: (weighted(a, w), (a, w)),
+    lambda aw, ct: (lax.pcast(ct * aw[1], "x", to="varying"), lax.psum(ct * aw[0], "x")),
+)
+
+
+def repeatedly(f):
+    return lambda a: lax.scan(lambda c, _: (f(c), None), a, None, length=2)[0]
+
+
+# name: (function of a part, in_specs, out_specs, the derivative of the sum by each element of X,
+# for results that are known to be the same and for those that are said to be), as JAX has it, which
+# wants a `pcast` in rules that return for a part what all share
+RULES = {
+    "sum, its own derivative": (summed, P("x"), P(), 1, 1),
+    "sum, forward": (summed_forward, P("x"), P(), 1, 0.25),
+    "sum, backward": (summed_backward, P(), P(), 4, 4),
+    "sum, backward, of parts": (summed_backward, P(), P("x"), 16, 16),
+    "compiled": (lambda a: ev.jit(summed_backward)(a), P(), P("x"), 16, 16),
+    "in a loop": (repeatedly(summed_backward), P(), P("x"), 64, 64),
+    "around a layer": (
+        lambda a: summed_forward(summed_backward(a) * lax.axis_index("x")), P(), P(), 24, 6,
+    ),
+    "of what all share": (lambda a: ev.nn.relu(a + 1), P(), P(), 1, 1),
+    "of a sum": (lambda a: ev.nn.relu(lax.psum(a + 1, "x")), P("x"), P(), 1, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize(("f", "ins", "outs", "known", "said"), RULES.values(), ids=RULES)
+def test_custom_rules_speak_of_axes(f, ins, outs, known, said, check):
+    g = mapped(f, ins, outs, check_vma=check)
+    for transform in (lambda h: h, ev.jit):
+        found = transform(ev.grad(lambda a: g(a).sum()))(X)
+        np.testing.assert_allclose(found, np.full_like(X, known if check else said), rtol=1e-6)
+
+
+def test_custom_rules_of_parts_and_of_what_all_share():
+    g = mapped(weighted, (P("x"), P()), P())
+    by_part, by_weight = ev.grad(lambda a, w: g(a, w).sum(), (0, 1))(X, X[:2])
+    np.testing.assert_array_equal(g(X, X[:2]), (X.reshape(4, 2, 4) * X[:2]).sum(0))
+    np.testing.assert_array_equal(by_weight, X.reshape(4, 2, 4).sum(0))
+    np.testing.assert_array_equal(by_part, np.tile(X[:2], (4, 1)))
+    shown = ev.make_jaxpr(mapped(summed_forward, P("x"), P()))(X)
+    assert shown.out_avals[0].shape == (2, 4)
+
+
+def test_a_rule_whose_result_differs_where_that_of_the_function_does_not():
+    @ev.custom_jvp
+    def total(a):
+        return lax.psum(a, "x")
+
+    total.defjvp(lambda primals, tangents: (lax.psum(*primals, "x"), *tangents))
+    with pytest.raises(ValueError, match="an output that is the same along the axis 'x', and its"):
+        ev.jvp(mapped(total, P("x"), P()), (X,), (X,))

@@ -163,7 +163,8 @@ def _over_axes(call, axes, fun, values, divided, terms):
         return outs
 
     dims = [0 if name in d else None for d in divided]
-    outs, out_dims = batch_flat(of_slice, Axis(size, name, call.check), values, dims)
+    axis = Axis(size, name, tells=call.check, of_mesh=True)
+    outs, out_dims = batch_flat(of_slice, axis, values, dims)
     placed = [
         x if d is None else move_batch_dim(x, d, 0, size)
         for x, d in zip(outs, out_dims, strict=True)
