@@ -350,3 +350,22 @@ def test_results_lie_over_no_devices_but_those_that_a_program_is_compiled_for():
         lowered = ev.jit(doubled, out_shardings=some).lower(x)
         with pytest.raises(ValueError, match=r"committed to 8 devices, .* over 2 devices"):
             lowered.compile()
+
+
+@pytest.mark.engine
+def test_the_sharding_of_a_traced_array_is_seen(capsys):
+    seen, asked = [], []
+
+    def look(x):
+        ev.debug.inspect_array_sharding(x * 2, callback=seen.append)
+        columns = lax.with_sharding_constraint(x, over((4, 2), ("x", "y"), P(None, "y")))
+        ev.debug.inspect_array_sharding(columns + 1, callback=asked.append)
+        return x
+
+    with ev.simulate_devices(8):
+        for row in (ROWS, ROWS, ((4, 2), ("x", "y"), P("x", "y"))):
+            ev.jit(look)(ev.device_put(X, over(*row)))
+        assert [str(s.spec) for s in seen] == ["P('x',)", "P('x',)", "P('x', 'y')"]
+        assert {s.spec for s in asked} == {P(None, "y")}
+        ev.jit(lambda x: ev.debug.visualize_array_sharding(x + 1))(ev.device_put(X, over(*ROWS)))
+        assert "CPU 0,1" in capsys.readouterr().out
