@@ -369,3 +369,77 @@ def test_the_sharding_of_a_traced_array_is_seen(capsys):
         assert {s.spec for s in asked} == {P(None, "y")}
         ev.jit(lambda x: ev.debug.visualize_array_sharding(x + 1))(ev.device_put(X, over(*ROWS)))
         assert "CPU 0,1" in capsys.readouterr().out
+
+
+def test_random_keys_are_parts_of_arrays():
+    with ev.simulate_devices(8):
+        keys, sharding = ev.random.split(ev.random.key(0), 8), over(*LINE)
+        parts = [ev.device_put(keys[i : i + 1], d) for i, d in enumerate(ev.devices())]
+        for made in (
+            ev.make_array_from_callback((8,), sharding, lambda index: keys[index]),
+            ev.make_array_from_single_device_arrays((8,), sharding, parts[::-1]),
+        ):
+            assert made.sharding == sharding
+            assert (made == keys).all()
+
+
+def test_the_device_of_a_divided_array_is_its_sharding():
+    with ev.simulate_devices(8):
+        x = ev.device_put(X, over(*ROWS))
+        assert x.device is x.sharding
+        assert ev.device_put(X, ev.devices()[3]).device == ev.devices()[3]
+        assert ev.device_put(X, ev.make_mesh((1,), ("x",)).devices[0]).device == ev.devices()[0]
+        assert [y for y in ev.live_arrays("cpu") if y is x]
+
+
+def test_a_spec_of_what_stands_for_an_array_is_of_the_mesh_in_force():
+    with ev.simulate_devices(8):
+        to = over(*ROWS)
+        with ev.set_mesh(to.mesh):
+            assert ev.ShapeDtypeStruct((8, 4), "float32", sharding=P("x")).sharding == to
+    with pytest.raises(ValueError, match="ShapeDtypeStruct: a PartitionSpec alone needs a mesh"):
+        ev.ShapeDtypeStruct((8, 4), "float32", sharding=P("x"))
+
+
+def test_types_outside_of_shard_map_vary_along_no_axis():
+    with ev.simulate_devices(8):
+        for x in (X, ev.device_put(X, over(*ROWS))):
+            assert ev.typeof(x).manual_axis_type == (frozenset(), frozenset(), frozenset())
+
+
+def rows_of(mesh, spec):
+    return lambda row: lax.with_sharding_constraint(row, NamedSharding(mesh, spec))
+
+
+# name: (arguments of vmap, spec of the constraint on a row, that of the result), as in JAX
+DIVIDED_BY = {
+    "one axis": ({"spmd_axis_name": "x"}, P("y"), P("x", "y")),
+    "behind": ({"spmd_axis_name": "x", "out_axes": 1}, P("y"), P("y", "x")),
+    "from behind": ({"spmd_axis_name": "x", "in_axes": 1}, P("y"), P("x", "y")),
+    "two axes": ({"spmd_axis_name": ("x", "y")}, P(), P(("x", "y"))),
+    "none": ({}, P("y"), P(None, "y")),
+}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("how", "spec", "want"), DIVIDED_BY.values(), ids=DIVIDED_BY)
+def test_vmap_divides_its_axis_where_values_are_constrained(how, spec, want):
+    x = np.ones((8, 8), np.float32)
+    with ev.simulate_devices(8):
+        f = ev.vmap(rows_of(over(*ROWS).mesh, spec), **how)
+        assert f(x).sharding.spec == ev.jit(f)(x).sharding.spec == want
+
+
+@pytest.mark.engine
+def test_vmap_divides_its_axis_around_others_and_parts():
+    x = np.ones((8, 8, 2), np.float32)
+    with ev.simulate_devices(8):
+        mesh = over(*ROWS).mesh
+        inner = ev.vmap(rows_of(mesh, P()), spmd_axis_name="y")
+        found = ev.jit(ev.vmap(inner, spmd_axis_name="x"))(x)
+        assert found.sharding.spec == P("x", "y")
+        double = ev.shard_map(doubled, mesh=mesh, in_specs=P("y"), out_specs=P("y"))
+        found = ev.jit(ev.vmap(double, spmd_axis_name="x"))(x[..., 0])
+        assert found.sharding.spec == P("x", "y")
+        with pytest.raises(ValueError, match=r"spmd_axis_name \('y',\) is to divide"):
+            ev.vmap(rows_of(mesh, P("y")), spmd_axis_name="y")(x)

@@ -196,12 +196,36 @@ def _partly(before, wanted, unconstrained_dims):
     return tuple([axes if d in unconstrained_dims else next(said) for d, axes in enumerate(left)])
 
 
-def _batch(size, args, dims, *, sharding, unconstrained_dims):
-    """Leave the new dimension open: the sharding goes on speaking of the others, in order."""
+def _batch(axis, args, dims, *, sharding, unconstrained_dims):
+    """Leave the new dimension open: the sharding goes on speaking of the others, in order.
+
+    Where the batched axis is to be divided along axes of the mesh, it speaks of that one, too.
+    """
     (dim,) = dims
-    open_dims = frozenset({dim, *[d + (d >= dim) for d in unconstrained_dims]})
+    open_dims = frozenset([d + (d >= dim) for d in unconstrained_dims])
+    if axis.divided_by and hasattr(sharding, "spec_division"):
+        at = len([d for d in range(dim) if d not in open_dims])
+        sharding = _with_dimension(sharding, at, axis.divided_by)
+    else:
+        open_dims |= {dim}
     out = sharding_constraint_p.bind(args[0], sharding=sharding, unconstrained_dims=open_dims)
     return out, dim
+
+
+def _with_dimension(sharding, at, names):
+    """Return a sharding that divides one more dimension, along named axes."""
+    spec = sharding.spec
+    entries = list(spec)[:at] + [None] * (at - len(spec)) + [names] + list(spec)[at:]
+    used = [axis for division in sharding.spec_division(len(spec)) for axis in division]
+    if not set(names).isdisjoint(used):
+        raise errors.user_error(
+            ValueError,
+            f"vmap: spmd_axis_name {names} is to divide the mapped axis, and a constraint on what "
+            f"is mapped names it, too: {spec}.",
+            fix="divide them along different axes of the mesh.",
+            anchor="partition-spec",
+        )
+    return sharding.update(spec=spec.update(partitions=entries))
 
 
 # The sharding speaks of the dimensions that are not in `unconstrained_dims`, those of `vmap`.
@@ -210,7 +234,7 @@ sharding_constraint_p: Primitive = Primitive(
     linear=JOINTLY,
     eager=_eager,
     divide=_divide,
-    batch=_batch,
+    batch_call=_batch,
     abstract=_abstract,
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
     physical=lambda x, **params: params,

@@ -16,7 +16,9 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.placement import Sharding, is_local
 from evertrace._src.engines import runtime
 from evertrace._src.jit.laid_out import sharding_behind
+from evertrace._src.ops.random import is_key
 from evertrace._src.ops.sharding_constraint import first_device
+from evertrace._src.random.keys import key_data, key_impl, wrap_key_data
 from evertrace._src.sharding.layout import NamedSharding, as_sharding
 from evertrace._src.sharding.mesh import AbstractMesh, AxisType, context_mesh
 from evertrace._src.support import set_module
@@ -55,7 +57,7 @@ def make_array_from_callback(
     for index in indices:
         key = tuple((s.start, s.stop) for s in index)
         if key not in found:
-            found[key] = np.asarray(data_callback(index))
+            found[key] = _part(data_callback(index))
         parts.append(found[key])
     if dtype is not None and parts and parts[0].dtype != np.dtype(dtype):
         raise errors.user_error(
@@ -167,8 +169,13 @@ def make_array_from_single_device_arrays(
             fix="convert them before.",
             anchor="array-parts",
         )
-    parts = [np.asarray(x) for x in _by_device(where, sharding, arrays)]
+    parts = [_part(x) for x in _by_device(where, sharding, arrays)]
     return _assembled(where, shape, sharding, _here(sharding, shape), parts, dtype)
+
+
+def _part(x):
+    """Return a part as NumPy's array; random keys, which are no numbers, stay as they are."""
+    return x if isinstance(x, Array) and is_key(x.aval) else np.asarray(x)
 
 
 def _by_device(where, sharding, arrays):
@@ -215,6 +222,11 @@ def _assembled(where, shape, sharding, indices, parts, dtype: Any = None):
             fix="convert them before.",
             anchor="array-parts",
         )
+    if parts and isinstance(parts[0], Array):
+        words = [np.asarray(key_data(part)) for part in parts]
+        last = words[0].shape[len(shape) :]
+        whole = _assembled(where, (*shape, *last), sharding, indices, words)
+        return wrap_key_data(whole, impl=key_impl(parts[0]))
     dtype = dtypes.canonicalize_dtype(parts[0].dtype if parts else dtype)
     if not sharding.is_fully_addressable:
         return _of_parts(shape, sharding, [x.astype(dtype, copy=False) for x in parts], dtype)

@@ -32,7 +32,8 @@ class Axis(NamedTuple):
 
     Where it `tells`, what has no batch dimension is known to be one value that all share, as the
     devices of a mesh do: its cotangent is the sum of what all send back (`ops.collective.shared`).
-    It is `of_mesh` where `shard_map` divides arrays along it.
+    It is `of_mesh` where `shard_map` divides arrays along it, and `divided_by` the axes of a mesh
+    that `vmap` is told.
 
     Each call of `vmap` makes one. Traces over the same object own each other's tracers: a function
     that is run again by a rule may close over values of the batch it is part of.
@@ -42,6 +43,7 @@ class Axis(NamedTuple):
     name: Any = None
     tells: bool = False
     of_mesh: bool = False
+    divided_by: tuple[Any, ...] = ()
 
 
 class BatchTracer(Tracer):
