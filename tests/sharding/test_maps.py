@@ -310,7 +310,7 @@ DEVICES = """
     from evertrace.sharding import NamedSharding, PartitionSpec as P
 
     ev.config.update("num_cpu_devices", 8)
-    mesh = ev.make_mesh((4, 2), ("x", "y"))
+    mesh = ev.make_mesh((4, 2), ("x", "y"), (ev.sharding.AxisType.Auto,) * 2)
     sharding = NamedSharding(mesh, P("x", "y"))
     whole = np.arange(32.0, dtype="float32").reshape(8, 4)
     x = ev.device_put(whole, sharding)

@@ -443,3 +443,44 @@ def test_vmap_divides_its_axis_around_others_and_parts():
         assert found.sharding.spec == P("x", "y")
         with pytest.raises(ValueError, match=r"spmd_axis_name \('y',\) is to divide"):
             ev.vmap(rows_of(mesh, P("y")), spmd_axis_name="y")(x)
+
+
+@pytest.mark.engine
+def test_the_axes_of_a_mapped_function_are_manual_in_it():
+    seen = []
+
+    def look(x):
+        found = ev.sharding.get_abstract_mesh()
+        seen.append((found.manual_axes, found.axis_types))
+        return x
+
+    manual, auto = AxisType.Manual, AxisType.Auto
+    with ev.simulate_devices(8):
+        mesh = over(*ROWS).mesh
+        to = {"in_specs": P("x"), "out_specs": P("x")}
+        ev.shard_map(look, mesh=mesh, **to)(X)
+        ev.jit(ev.shard_map(look, mesh=mesh, axis_names={"x"}, **to))(X)
+        with ev.set_mesh(mesh):
+            inner = ev.shard_map(look, axis_names={"y"}, in_specs=P("y"), out_specs=P("y"))
+            ev.shard_map(inner, axis_names={"x"}, **to)(X)
+            assert ev.sharding.get_abstract_mesh().manual_axes == ()
+    both = ("x", "y"), (manual, manual)
+    assert seen == [both, (("x",), (manual, auto)), both]
+
+
+@pytest.mark.engine
+def test_specs_of_parts_do_not_contradict_explicit_axes():
+    with ev.simulate_devices(8):
+        mesh = ev.make_mesh((4, 2), ("x", "y"))
+        x = ev.device_put(X, NamedSharding(mesh, P("x")))
+        for spec in (P("y"), P(), P(("x", "y"))):
+            f = ev.shard_map(doubled, mesh=mesh, in_specs=spec, out_specs=spec)
+            for g in (f, ev.jit(f), ev.jit(lambda x, f=f: f(x * 2))):
+                with pytest.raises(ValueError, match="is divided along explicit axes, as P"):
+                    g(x)
+        f = ev.shard_map(doubled, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+        assert f(x).sharding == ev.jit(f)(x).sharding == x.sharding
+        for own in (P(), P("x", "y")):
+            with pytest.raises(ValueError, match="is divided along explicit axes, as P"):
+                f(ev.device_put(X, NamedSharding(mesh, own)))
+        np.testing.assert_array_equal(f(X), 2 * X)  # which lies over no mesh
