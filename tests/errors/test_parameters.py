@@ -18,16 +18,6 @@ STRUCT = ev.ShapeDtypeStruct((2,), "float32")
 PAIR = ev.sharding.NamedSharding(ev.sharding.AbstractMesh((2,), ("x",)), P("x"))
 
 
-def over_two_axes(fun):
-    """Apply a collective over the axes i and j at once."""
-    inner = ev.vmap(lambda x: fun(x, ("i", "j")), axis_name="j")
-    return ev.vmap(inner, axis_name="i")(jnp.ones((2, 2, 4)))
-
-
-def exchange(x, names):
-    return lax.all_to_all(x, names, 0, 0, tiled=True)
-
-
 def assembled(*parts, **kwargs):
     sharding = ev.NamedSharding(MESH, P("x"))
     return ev.make_array_from_single_device_arrays((2,), sharding, list(parts), **kwargs)
@@ -56,10 +46,6 @@ def test_a_parameter_without_a_meaning_is_named(text):
 
 
 REFUSED = {
-    "two axes tiled": (
-        lambda: over_two_axes(exchange), NotImplementedError,
-        "all_to_all: `tiled` over several axes at once is not built.",
-    ),
     "no dtype": (
         lambda: ev.ShapeDtypeStruct((2,), None), ValueError,
         "ShapeDtypeStruct: dtype must not be None.",

@@ -91,6 +91,20 @@ CASES = {
     "scatter": (lambda a: lax.psum_scatter(a, "x", tiled=True), P(), P("x"), V, V * 4),
     "ring": (lambda a: lax.ppermute(a, "x", RING), P("x"), P("x"), V, np.roll(V, 2)),
     "transpose": (lambda a: lax.all_to_all(a, "x", 1, 0, tiled=True), P("x"), P(None, "x"), X, X),
+    "transpose over both": (
+        lambda a: lax.all_to_all(a, ("x", "y"), 1, 0, tiled=True),
+        P(("x", "y")),
+        P(None, ("x", "y")),
+        V[:, None] + 8 * V,
+        V[:, None] + 8 * V,
+    ),
+    "transpose, slowest last": (
+        lambda a: lax.all_to_all(a, ("y", "x"), 1, 0, tiled=True),
+        P(("y", "x")),
+        P(None, ("y", "x")),
+        V[:, None] + 8 * V,
+        V[:, None] + 8 * V,
+    ),
     "copies in": (lambda a: a.sum(keepdims=True), P(), P("x"), V, np.full(4, 28.0)),
     "same result": (lambda a: jnp.ones(2), P("x"), P("x"), V, np.ones(8)),
     "first of many": (lambda a: a, P("x"), P(), V, V[:2]),
@@ -296,7 +310,7 @@ DEVICES = """
     from evertrace.sharding import NamedSharding, PartitionSpec as P
 
     ev.config.update("num_cpu_devices", 8)
-    mesh = ev.make_mesh((4, 2), ("x", "y"))
+    mesh = ev.make_mesh((4, 2), ("x", "y"), (ev.sharding.AxisType.Auto,) * 2)
     sharding = NamedSharding(mesh, P("x", "y"))
     whole = np.arange(32.0, dtype="float32").reshape(8, 4)
     x = ev.device_put(whole, sharding)
@@ -352,3 +366,120 @@ def test_specs_that_nobody_knows_are_not_guessed():
         ev.jit(ev.vmap(total))(jnp.ones((2, 8)))
     with pytest.raises(ValueError, match=want):
         ev.jit(total).lower(jnp.ones(8))
+
+
+@ev.custom_vjp
+def summed_forward(a):
+    """Sum up forward, and leave cotangents as they are: the second half of a divided layer."""
+    return lax.psum(a, "x")
+
+
+summed_forward.defvjp(lambda a: (lax.psum(a, "x"), None), lambda _, ct: (ct,))
+
+# name: (function of a part, in_specs, out_specs, the derivative of the sum by each element of X)
+UNCHECKED = {
+    "the same everywhere": (lambda a: a * 2, P("x"), P(), 0.5),
+    "along both axes": (lambda a: a * 2, P("x", "y"), P(), 0.25),
+    "along one of them": (lambda a: a * 2, P("x", "y"), P(None, "y"), 0.5),
+    "of all": (lambda a: a * 2, P(), P(), 2),
+    "a sum": (lambda a: lax.psum(a * 2, "x"), P("x"), P(), 2),
+    "a sum and a part": (lambda a: lax.psum(a * 2, "x") + a, P("x"), P(), 2.25),
+    "gathered": (lambda a: lax.all_gather(a * 2, "x", tiled=True), P("x"), P(), 2),
+    "summed forward only": (lambda a: summed_forward(a * 2), P("x"), P(), 0.5),
+}
+
+
+@pytest.mark.parametrize(("f", "ins", "outs", "want"), UNCHECKED.values(), ids=UNCHECKED)
+def test_results_that_are_said_to_be_the_same_share_their_cotangent(f, ins, outs, want):
+    g = mapped(f, ins, outs, check_vma=False)
+    for transform in (lambda h: h, ev.jit):
+        found = transform(ev.grad(lambda a: g(a).sum()))(X)
+        np.testing.assert_allclose(found, np.full_like(X, want), rtol=1e-6)
+
+
+def test_a_result_that_is_said_to_be_the_same_is_that_of_the_first_device():
+    g = mapped(lambda a: a * 2, P("x"), P(), check_vma=False)
+    np.testing.assert_array_equal(ev.jvp(g, (X,), (3 * X,))[1], 6 * X[:2])
+    np.testing.assert_array_equal(g(X.astype(int)), 2 * X[:2].astype(int))
+    np.testing.assert_array_equal(ev.vmap(g, 2, 2)(np.stack([X, -X], 2))[..., 1], -2 * X[:2])
+
+
+@ev.custom_jvp
+def summed(a):
+    """Sum up, with a rule that says the same."""
+    return lax.psum(a, "x")
+
+
+summed.defjvp(lambda primals, tangents: (lax.psum(*primals, "x"), lax.psum(*tangents, "x")))
+
+
+@ev.custom_vjp
+def summed_backward(a):
+    """Leave as it is forward, and sum cotangents up: the first half of a divided layer."""
+    return a
+
+
+summed_backward.defvjp(lambda a: (a, None), lambda _, ct: (lax.psum(ct, "x"),))
+
+
+@ev.custom_vjp
+def weighted(a, w):
+    """Return the sum of products, of parts with what all devices have."""
+    return lax.psum(a * w, "x")
+
+
+weighted.defvjp(
+    lambda a, w: (weighted(a, w), (a, w)),
+    lambda aw, ct: (lax.pcast(ct * aw[1], "x", to="varying"), lax.psum(ct * aw[0], "x")),
+)
+
+
+def repeatedly(f):
+    return lambda a: lax.scan(lambda c, _: (f(c), None), a, None, length=2)[0]
+
+
+# name: (function of a part, in_specs, out_specs, the derivative of the sum by each element of X,
+# for results that are known to be the same and for those that are said to be), as JAX has it, which
+# wants a `pcast` in rules that return for a part what all share
+RULES = {
+    "sum, its own derivative": (summed, P("x"), P(), 1, 1),
+    "sum, forward": (summed_forward, P("x"), P(), 1, 0.25),
+    "sum, backward": (summed_backward, P(), P(), 4, 4),
+    "sum, backward, of parts": (summed_backward, P(), P("x"), 16, 16),
+    "compiled": (lambda a: ev.jit(summed_backward)(a), P(), P("x"), 16, 16),
+    "in a loop": (repeatedly(summed_backward), P(), P("x"), 64, 64),
+    "around a layer": (
+        lambda a: summed_forward(summed_backward(a) * lax.axis_index("x")), P(), P(), 24, 6,
+    ),
+    "of what all share": (lambda a: ev.nn.relu(a + 1), P(), P(), 1, 1),
+    "of a sum": (lambda a: ev.nn.relu(lax.psum(a + 1, "x")), P("x"), P(), 1, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize(("f", "ins", "outs", "known", "said"), RULES.values(), ids=RULES)
+def test_custom_rules_speak_of_axes(f, ins, outs, known, said, check):
+    g = mapped(f, ins, outs, check_vma=check)
+    for transform in (lambda h: h, ev.jit):
+        found = transform(ev.grad(lambda a: g(a).sum()))(X)
+        np.testing.assert_allclose(found, np.full_like(X, known if check else said), rtol=1e-6)
+
+
+def test_custom_rules_of_parts_and_of_what_all_share():
+    g = mapped(weighted, (P("x"), P()), P())
+    by_part, by_weight = ev.grad(lambda a, w: g(a, w).sum(), (0, 1))(X, X[:2])
+    np.testing.assert_array_equal(g(X, X[:2]), (X.reshape(4, 2, 4) * X[:2]).sum(0))
+    np.testing.assert_array_equal(by_weight, X.reshape(4, 2, 4).sum(0))
+    np.testing.assert_array_equal(by_part, np.tile(X[:2], (4, 1)))
+    shown = ev.make_jaxpr(mapped(summed_forward, P("x"), P()))(X)
+    assert shown.out_avals[0].shape == (2, 4)
+
+
+def test_a_rule_whose_result_differs_where_that_of_the_function_does_not():
+    @ev.custom_jvp
+    def total(a):
+        return lax.psum(a, "x")
+
+    total.defjvp(lambda primals, tangents: (lax.psum(*primals, "x"), *tangents))
+    with pytest.raises(ValueError, match="an output that is the same along the axis 'x', and its"):
+        ev.jvp(mapped(total, P("x"), P()), (X,), (X,))

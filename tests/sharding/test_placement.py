@@ -304,12 +304,12 @@ spec_of(first, 2 * whole), spec_of(m.placed(a), 3 * whole), spec_of(m.plain(a), 
         """("P('y',)", "P('y',)", "P('x', 'y')")""",
     ),
     "shard_map": (
-        "spec_of(ev.shard_map(lambda a: a * 2, mesh=mesh, in_specs=P('x'), out_specs=P('x'))(a))",
+        "spec_of(ev.shard_map(lambda a: a * 2, mesh=mesh, in_specs=P('x'), out_specs=P('x'))(c))",
         "P('x',)",
     ),
     "shard_map in jit": (
         "f = ev.shard_map(lambda a: a * 2, mesh=mesh, in_specs=P('x'), out_specs=P('x'))\n"
-        "spec_of(ev.jit(f)(a), 2 * whole)",
+        "spec_of(ev.jit(f)(c), 2 * whole)",
         "P('x',)",
     ),
     "specs that arrays say": (

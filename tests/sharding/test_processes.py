@@ -150,6 +150,7 @@ for spec in (P("i"), P()):
         (4,), theirs, [jnp.zeros(4)] * rank, dtype=np.float32
     )
     assert [v.dtype == np.float32 and len(v.addressable_shards) for v in (x, y, z)] == [rank] * 3
+    assert str(x) == (str(np.asarray(x)) if x.is_fully_addressable else repr(x))
     print(repr(x), "|", text_of(lambda: x.tolist()), "|", text_of(lambda: assembled(theirs).dtype))
 """
 

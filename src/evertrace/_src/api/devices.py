@@ -206,7 +206,11 @@ def _put_leaf(leaf, target, donate):
 
 def _checked_space(x, space):
     """Return where an array is: memory of the host and of a CPU are one."""
-    if space is Space.Host and not isinstance(x, Tracer) and x.device.platform != "cpu":
+    if (
+        space is Space.Host
+        and not isinstance(x, Tracer)
+        and first_device(x.sharding).platform != "cpu"
+    ):
         raise errors.user_error(
             NotImplementedError,
             "device_put: memory of the host can be named for arrays on a CPU only.",

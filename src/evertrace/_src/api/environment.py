@@ -85,7 +85,11 @@ def live_arrays(platform: str | None = None) -> list[Array]:
       True
     """
     found = [x for x in gc.get_objects() if type(x) is Array and not x.is_deleted()]
-    return found if platform is None else [x for x in found if x.device.platform == platform]
+    return (
+        found
+        if platform is None
+        else [x for x in found if {d.platform for d in x.devices()} == {platform}]
+    )
 
 
 @public

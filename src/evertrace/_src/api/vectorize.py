@@ -18,6 +18,7 @@ from evertrace._src.arrays.results import flatten_result, is_float0
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.jit.opened import Opened, is_node, keeping, opened
+from evertrace._src.ops.collective import as_names
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
@@ -50,8 +51,8 @@ def vmap(
       axis_name: a name for the axis, any hashable value but None or a tuple, by which collective
         operations such as `lax.psum` combine the values of all examples.
       axis_size: size of the axis; needed only where no argument is mapped.
-      spmd_axis_name: name of the mesh axis, or a tuple of names, over which the mapped axis would
-        be divided; accepted for compatibility, since programs run on one device.
+      spmd_axis_name: name of the mesh axis, or a tuple of names, along which the mapped axis is
+        divided where constraints in the function say how its values lie.
       sum_match: accepted for compatibility: how partial sums over devices meet, and there are none
         on one device.
 
@@ -75,6 +76,7 @@ def vmap(
     where = f"vmap({function_name(check_callable('vmap', fun))})"
     if type(in_axes) is not int and (isinstance(in_axes, str) or call_after(where, in_axes)):
         _axis_number(where, in_axes)
+    divided_by = () if spmd_axis_name is None else as_names(spmd_axis_name)
 
     @shortened
     @wraps(fun)
@@ -90,7 +92,7 @@ def vmap(
             axes = _argument_axes(where, in_axes, args, kwargs, treedef)
         dims = [_axis(where, a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(where, leaves, dims, treedef, axis_size)
-        trace = BatchTrace(state.trace, Axis(size, axis_name), where)
+        trace = BatchTrace(state.trace, Axis(size, axis_name, divided_by=divided_by), where)
         watch = Watch(trace).start()
         with _mapped_cells(trace, cells, leaves, dims):
             pairs, out_tree = _run(trace, fun, treedef, leaves, dims, {**cells, **others})

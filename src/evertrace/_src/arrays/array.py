@@ -122,7 +122,10 @@ class Array(Fields, Members, metaclass=_ArrayType):
 
     @property
     def device(self) -> Any:
-        """The device that holds the contents."""
+        """The device that holds the contents; the sharding where there are several."""
+        sharding = getattr(self, "_sharding", None)
+        if sharding is not None and sharding.num_devices > 1:
+            return sharding
         return engine.backend().default_device() if self._device is None else self._device
 
     def devices(self) -> set[Any]:
@@ -235,7 +238,7 @@ class Array(Fields, Members, metaclass=_ArrayType):
     def __repr__(self) -> str:
         if self.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
-        if self._host is None and not self.is_fully_addressable and not self._is_whole_here():
+        if self._is_elsewhere():
             return f"Array({self.aval.str_short()}, in parts of which others are elsewhere)"
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self._contents()}"
@@ -256,11 +259,14 @@ class Array(Fields, Members, metaclass=_ArrayType):
 
     @tracebacks.shortened
     def __str__(self) -> str:
-        return (
-            repr(self)
-            if isinstance(self.aval.dtype, dtypes.ExtendedDType)
-            else str(self._contents())
-        )
+        if isinstance(self.aval.dtype, dtypes.ExtendedDType) or self._is_elsewhere():
+            return repr(self)
+        return str(self._contents())
+
+    def _is_elsewhere(self) -> bool:
+        """Whether parts of the contents are in other processes only."""
+        here = self._host is not None or self.is_deleted() or self.is_fully_addressable
+        return not here and not self._is_whole_here()
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         """Return where the contents are, in DLPack's terms: (kind, number)."""

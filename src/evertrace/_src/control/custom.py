@@ -19,7 +19,7 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays, same_type, structure_difference
 from evertrace._src.control.lifted import RunState, unchanging
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.effects import NO_EFFECTS, observable
+from evertrace._src.core.effects import NO_EFFECTS, NamedAxis, observable
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.tracer import EVAL, Tracer, state
@@ -160,19 +160,61 @@ def derived_rule(name, call_jaxpr, rule):
     return unchanging(name, rule) if type(call_jaxpr) is ClosedJaxpr else rule
 
 
-def effects(*, call_jaxpr, **_):
-    """Return the effects of a `call_jaxpr`; those of a Python function show when it is staged."""
-    return call_jaxpr.effects if type(call_jaxpr) is ClosedJaxpr else NO_EFFECTS
+def effects(*, call_jaxpr, axes=frozenset(), **_):
+    """Return the effects of a `call_jaxpr`; those of a Python function show when it is staged.
+
+    Rules may speak of the axes of a mesh, of which nothing is known before they run.
+    """
+    own = call_jaxpr.effects if type(call_jaxpr) is ClosedJaxpr else NO_EFFECTS
+    return own.union(map(NamedAxis, axes)) if axes else own
 
 
-def batched_fun(fun, axis, dims):
-    """Return a flat function vectorised over the given dims, its outputs batched in front."""
+def batched_fun(fun, axis, dims, out_dims):
+    """Return a flat function vectorised over the given dims, its outputs batched in front.
+
+    Args:
+      fun: the function.
+      axis: the batched axis.
+      dims: of the arguments.
+      out_dims: a list for those of the outputs, see `settle`.
+    """
 
     def batched(*args):
-        outs, out_dims = batch_flat(fun, axis, args, dims)
-        return [move_batch_dim(x, d, 0, axis.size) for x, d in zip(outs, out_dims, strict=True)]
+        outs, found = batch_flat(fun, axis, args, dims)
+        settle(out_dims, axis, found)
+        return placed(outs, found, out_dims, axis)
 
     return batched
+
+
+def settle(out_dims, axis, found):
+    """Fill the list of the batch dims of a function's outputs, once for it and its rules.
+
+    Along an axis that tells, what all share stays one: its dim is None.
+    """
+    if not out_dims:
+        out_dims[:] = [None if d is None and axis.tells else 0 for d in found]
+
+
+def placed(outs, found, wanted, axis):
+    """Return outputs with the batch dims that are wanted of them.
+
+    Raises:
+      ValueError: one is batched that is to be the same for all.
+    """
+    for d, to in zip(found, wanted, strict=True):
+        if to is None and d is not None:
+            raise errors.user_error(
+                ValueError,
+                "a custom derivative: the function has an output that is the same along the axis "
+                f"{axis.name!r}, and its rule one, or its tangent, that is not known to be.",
+                fix="reduce it in the rule as the function does, e.g. by `lax.psum`.",
+                anchor="custom-output",
+            )
+    return [
+        x if to is None else move_batch_dim(x, d, to, axis.size)
+        for x, d, to in zip(outs, found, wanted, strict=True)
+    ]
 
 
 def check_closed_over(name, tangents):

@@ -17,9 +17,11 @@ from evertrace._src.control.custom import P, R
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive
+from evertrace._src.core.tracer import state
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.support import set_module
 from evertrace._src.tracebacks import shortened
+from evertrace._src.transforms.batching import batch_flat
 
 _RULE = "the jvp rule"
 _RETURNS = "the jvp rule must return a pair (output, output tangent)"
@@ -125,6 +127,7 @@ class custom_jvp(custom.Rule[P, R]):
             jvp=jvp,
             num_consts=0,
             symbolic_zeros=self.symbolic_zeros,
+            axes=state.trace.mesh_axes,
         )
         return tree.unflatten(out_trees[0], as_arrays(outs))
 
@@ -164,7 +167,7 @@ def _tangent(name, x, t):
 # ---------------------------------------------------------------- the primitive
 
 
-def _jvp(primals, tangents, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros):
+def _jvp(primals, tangents, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros, **_):
     """Run the user's rule; on the unknowns of a tape it notes the linear map."""
     custom.check_closed_over(name, tangents[:num_consts])
     primals, tangents = primals[num_consts:], tangents[num_consts:]
@@ -175,7 +178,7 @@ def _jvp(primals, tangents, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros
     return outs, out_tangents
 
 
-def _batch(axis, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros):
+def _batch(axis, args, dims, *, call_jaxpr, jvp, num_consts, axes=frozenset(), **params):
     def fun(*xs):
         return custom.apply(call_jaxpr, xs)
 
@@ -195,21 +198,24 @@ def _batch(axis, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zero
 
         given = [t for t, p in zip(tangents, present, strict=True) if p]
         given_dims = [d for d, p in zip(arg_dims, present, strict=True) if p]
-        run = custom.batched_fun(one, axis, [*arg_dims, *given_dims])
-        results = run(*primals, *given)
-        rest = iter(results[len(missing) :])
-        return results[: len(missing)], [None if m else next(rest) for m in missing]
+        results, found = batch_flat(one, axis, [*primals, *given], [*arg_dims, *given_dims])
+        count = len(missing)
+        custom.settle(out_dims, axis, found[:count])
+        of_tangents = [d for d, m in zip(out_dims, missing, strict=True) if not m]
+        results = custom.placed(results, found, [*out_dims, *of_tangents], axis)
+        rest = iter(results[count:])
+        return results[:count], [None if m else next(rest) for m in missing]
 
-    arg_dims = dims[num_consts:]
+    arg_dims, out_dims = dims[num_consts:], []
     outs = custom_jvp_call_p.bind(
         *args,
-        name=name,
-        call_jaxpr=custom.batched_fun(fun, axis, dims),
+        call_jaxpr=custom.batched_fun(fun, axis, dims, out_dims),
         jvp=batched_jvp,
         num_consts=num_consts,
-        symbolic_zeros=symbolic_zeros,
+        axes=axes - {axis.name},
+        **params,
     )
-    return outs, [0] * len(outs)
+    return outs, out_dims
 
 
 custom_jvp_call_p: Primitive = Primitive(

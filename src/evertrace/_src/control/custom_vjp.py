@@ -17,6 +17,7 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.core.rules import is_linear
+from evertrace._src.core.tracer import state
 from evertrace._src.ops.structural import move_batch_dim, reduce_sum_p
 from evertrace._src.support import set_module
 from evertrace._src.tracebacks import shortened
@@ -119,6 +120,7 @@ class custom_vjp(custom.Rule[P, R]):
             bwd=bwd,
             num_consts=0,
             symbolic_zeros=self.symbolic_zeros,
+            axes=state.trace.mesh_axes,
         )
         return tree.unflatten(out_trees[0], as_arrays(outs))
 
@@ -266,7 +268,7 @@ def _jvp(primals, tangents, *, name, **_):
     )
 
 
-def _linearize(primals, tangents, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros):
+def _linearize(primals, tangents, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros, **_):
     custom.check_closed_over(name, tangents[:num_consts])
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     values = primals
@@ -305,8 +307,8 @@ def _lin_transpose(cts, *operands, bwd, num_residuals, active, out_avals, symbol
     ]
 
 
-def _batch(axis, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros):
-    arg_dims = dims[num_consts:]
+def _batch(axis, args, dims, *, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros, axes, **params):
+    arg_dims, out_dims, residual_dims = dims[num_consts:], [], []
 
     def fun(*xs):
         return custom.apply(call_jaxpr, xs)
@@ -322,12 +324,17 @@ def _batch(axis, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic
             return outs + residuals
 
         values = [x.value for x in xs] if symbolic_zeros else xs
-        results = custom.batched_fun(one, axis, arg_dims)(*values)
-        return take(results, counts[0]), results
+        results, found = batch_flat(one, axis, values, arg_dims)
+        (count,) = counts
+        custom.settle(out_dims, axis, found[:count])
+        residual_dims.clear()
+        custom.settle(residual_dims, axis, found[count:])
+        results = custom.placed(results, found, [*out_dims, *residual_dims], axis)
+        return take(results, count), results
 
     def batched_bwd(residuals, cts):
         n, present = len(residuals), [not custom.is_no_tangent(ct) for ct in cts]
-        held = [custom.example_zero(ct, 0) for ct in cts]
+        held = [custom.example_zero(ct, d) for ct, d in zip(cts, out_dims, strict=True)]
         missing = []
 
         def one(*xs):
@@ -338,32 +345,35 @@ def _batch(axis, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic
             return [ct for ct in results if ct is not None]
 
         given = [ct for ct, p in zip(cts, present, strict=True) if p]
-        values = [*residuals, *given]
-        outs, out_dims = batch_flat(one, axis, values, [0] * len(values))
-        pairs = iter(zip(outs, out_dims, strict=True))
+        given_dims = [d for d, p in zip(out_dims, present, strict=True) if p]
+        outs, found = batch_flat(one, axis, [*residuals, *given], [*residual_dims, *given_dims])
+        pairs = iter(zip(outs, found, strict=True))
         return [
-            None if m else _for_operand(*next(pairs), d, axis.size)
+            None if m else _for_operand(*next(pairs), d, axis)
             for m, d in zip(missing, arg_dims, strict=True)
         ]
 
     outs = custom_vjp_call_p.bind(
         *args,
-        name=name,
-        call_jaxpr=custom.batched_fun(fun, axis, dims),
+        call_jaxpr=custom.batched_fun(fun, axis, dims, out_dims),
         fwd=batched_fwd,
         bwd=batched_bwd,
         num_consts=num_consts,
         symbolic_zeros=symbolic_zeros,
+        axes=axes - {axis.name},
+        **params,
     )
-    return outs, [0] * len(outs)
+    return outs, out_dims
 
 
-def _for_operand(ct, dim, operand_dim, size):
+def _for_operand(ct, dim, operand_dim, axis):
     """Bring a batched cotangent to its operand: the examples' cotangents add up where it is one."""
     if operand_dim is not None:
-        return move_batch_dim(ct, dim, operand_dim, size)
+        return move_batch_dim(ct, dim, operand_dim, axis.size)
     if dim is None:
-        ct, dim = move_batch_dim(ct, None, 0, size), 0
+        if axis.tells:  # what all share has one cotangent
+            return ct
+        ct, dim = move_batch_dim(ct, None, 0, axis.size), 0
     return reduce_sum_p.bind(ct, axes=(dim,), out_sharding=None)
 
 

@@ -85,6 +85,11 @@ class ShapedArray(AvalBase):
         assert engine.layouts is not None, "evertrace/__init__ sets it"
         return engine.layouts().undivided(self.ndim)
 
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """Along which axes it varies: none, as that of a part within `shard_map` says."""
+        return ManualAxisType()
+
     def update(
         self, shape: Any = None, dtype: Any = None, weak_type: Any = None, sharding: Any = None
     ) -> Any:
@@ -239,7 +244,10 @@ class ManualType(_ToldType):
 
     __slots__ = ()
 
-    manual_axis_type = property(lambda self: self.told)
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """Along which axes it varies."""
+        return self.told
 
     def str_short(self, short_dtypes: bool = True) -> str:
         """Return the text with the axes along which it varies: `f32[2,8]{V:x}`."""
@@ -373,7 +381,7 @@ class ShapeDtypeStruct:
     Args:
       shape: tuple of ints, or of sizes of `export.symbolic_shape`.
       dtype: anything `numpy.dtype` takes, or an extended dtype.
-      sharding: where the array would be, or None.
+      sharding: where the array would be, a `PartitionSpec` for the mesh in force, or None.
       weak_type: whether it would be weakly typed.
 
     Example:
@@ -402,6 +410,8 @@ class ShapeDtypeStruct:
             shape = tuple([dims.bare(n) for n in cast("tuple[Any, ...]", shape)])
         aval = ShapedArray(shape, dtypes.canonicalize_dtype(dtype, True), weak_type)
         self.shape, self.dtype = dims.shown(aval.shape), aval.dtype
+        if hasattr(sharding, "on_context_mesh"):  # a spec without a mesh
+            sharding = sharding.on_context_mesh("ShapeDtypeStruct")
         self.weak_type, self.sharding = aval.weak_type, sharding
 
     def update(self, **kwargs: Any) -> Any:

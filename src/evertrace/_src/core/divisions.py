@@ -56,6 +56,38 @@ class Axes(dict[str, int]):
         self.explicit, self.mesh = frozenset(explicit), mesh
 
 
+class OtherAxis(str):
+    """An axis of another mesh than the one that a program is divided over.
+
+    It is equal to no name, and has a size of its own.
+
+    Attributes:
+      mesh: the mesh.
+      size: of the axis.
+    """
+
+    __slots__ = ("mesh", "size")
+
+    mesh: Any
+    size: int
+
+    def __new__(cls, name: str, mesh: Any, size: int) -> Self:
+        """Return the axis of that name."""
+        self = super().__new__(cls, name)
+        self.mesh, self.size = mesh, size
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        same = type(other) is OtherAxis and self.mesh == other.mesh
+        return same and str(self) == str(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((str(self), self.mesh))
+
+
 class Inside:
     """What rules of operations divide the jaxprs by that they hold.
 
@@ -207,6 +239,25 @@ class Unreduced(tuple[tuple[str, ...], ...]):
 def with_dimensions(division: Division, dims: Iterable[tuple[str, ...]]) -> Division:
     """Return the division of an array with other dimensions, which is a sum where the other is."""
     return Unreduced(dims, division.axes) if type(division) is Unreduced else tuple(dims)
+
+
+def have_same_axes(one: Axes, other: Mapping[str, int]) -> bool:
+    """Whether two meshes have the same axes, in the same order."""
+    return one is other or list(one.items()) == list(other.items())
+
+
+def over_mesh(division: Division, axes: Axes, mesh_sizes: Mapping[str, int]) -> Division:
+    """Return a division along the axes of one mesh as one of a program over another one.
+
+    Args:
+      division: it.
+      axes: those of its mesh.
+      mesh_sizes: those of the program's mesh.
+    """
+    if have_same_axes(axes, mesh_sizes):
+        return division
+    other = [tuple([OtherAxis(a, axes.mesh, axes[a]) for a in entry]) for entry in division]
+    return with_dimensions(division, other)
 
 
 class Varying(tuple[tuple[str, ...], ...]):
@@ -414,7 +465,7 @@ def _axes_of_factors(
                 taken = _taken(left, sizes[factor], mesh_sizes)
                 if taken:
                     old = found.get(factor)
-                    found[factor] = taken if old is None else _agreed(old, taken)
+                    found[factor] = taken if old is None else _of_one_mesh(old, taken)
                 left = left[len(taken) :]
                 if _product(taken, mesh_sizes) != sizes[factor]:
                     break
@@ -502,6 +553,13 @@ def _taken(axes: tuple[str, ...], size: int, mesh_sizes: Mapping[str, int]) -> t
     return taken
 
 
+def _of_one_mesh(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what both agree on; where they are axes of two meshes, those of the program's own."""
+    if (type(one[0]) is OtherAxis) != (type(other[0]) is OtherAxis):
+        return other if type(one[0]) is OtherAxis else one
+    return _agreed(one, other)
+
+
 def _agreed(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     """Return the longer one if the other begins it, else what both begin with."""
     if one[: len(other)] == other:
@@ -533,4 +591,4 @@ def _division(
 
 
 def _product(axes: Iterable[str], mesh_sizes: Mapping[str, int]) -> int:
-    return math.prod([mesh_sizes[a] for a in axes])
+    return math.prod([a.size if type(a) is OtherAxis else mesh_sizes[a] for a in axes])

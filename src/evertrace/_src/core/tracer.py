@@ -36,6 +36,7 @@ class Trace:
       name: the transformation in words, such as ``jit(step)``; "" is left out of messages.
       axes: the axes in scope as pairs (name, size), outer ones first; an inner one hides an outer
         one of the same name.
+      mesh_axes: the names of those that are a mesh's, along which `shard_map` divides.
       made_scalars: None, or by their ids the scalar arrays that were made since `make_jaxpr` began:
         these become numbers in its program, and those of before constants beside it.
 
@@ -49,14 +50,16 @@ class Trace:
 
     axes: Any
     made_scalars: Any
+    mesh_axes: Any
     name: Any
     parent: Any
 
-    __slots__ = ("__weakref__", "axes", "made_scalars", "name", "parent")
+    __slots__ = ("__weakref__", "axes", "made_scalars", "mesh_axes", "name", "parent")
 
     def __init__(self, parent: Any, name: Any = "") -> None:
         self.parent, self.name = parent, name
         self.axes = () if parent is None else parent.axes
+        self.mesh_axes = frozenset() if parent is None else parent.mesh_axes
         self.made_scalars = None if parent is None else parent.made_scalars
 
     main: Any = property(lambda self: self)
@@ -86,13 +89,17 @@ class AxisScope(Trace):
     Args:
       parent: the trace outside.
       axes: pairs (name, size).
+      of_mesh: whether they are a mesh's.
     """
 
     __slots__ = ()
 
-    def __init__(self, parent: Trace, axes: Iterable[Any]) -> None:
+    def __init__(self, parent: Trace, axes: Iterable[Any], of_mesh: bool = False) -> None:
         super().__init__(parent)
-        self.axes = (*self.axes, *map(tuple, axes))
+        axes = [tuple(axis) for axis in axes]
+        self.axes = (*self.axes, *axes)
+        if of_mesh:
+            self.mesh_axes = self.mesh_axes.union([name for name, _ in axes])
 
 
 class _State(threading.local):

@@ -10,6 +10,7 @@ from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.debug.callback import bind
+from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.ops.callback import called
 from evertrace._src.support import set_module
 
@@ -21,7 +22,8 @@ def inspect_array_sharding(value: Any, *, callback: Any) -> None:
     """Call a function with the sharding of an array, when the array is computed.
 
     Args:
-      value: an array.
+      value: an array. A traced one lies as the arguments and constraints that it comes from say,
+        but within `vmap` and loops, where it is on one device.
       callback: function of the sharding.
 
     Example:
@@ -34,9 +36,10 @@ def inspect_array_sharding(value: Any, *, callback: Any) -> None:
     name = "debug.inspect_array_sharding"
     check_callable(name, callback)
     array, src = as_array(value, name), source.user_source()
+    over_mesh, _ = sharding_behind(array)
 
     def tell(x: Any) -> None:
-        called(name, callback, (x.sharding,), {}, src)
+        called(name, callback, (over_mesh or x.sharding,), {}, src)
 
     if isinstance(array, Tracer):
         bind(name, tell, (array,), {}, False, False)

@@ -13,9 +13,10 @@ from evertrace._src.core.divisions import (
     divide_jaxpr,
     division_of_number,
     open_division,
+    over_mesh,
 )
 from evertrace._src.core.tracer import state
-from evertrace._src.ops.sharding_constraint import first_device
+from evertrace._src.ops.sharding_constraint import asked_of_results, first_device
 from evertrace._src.support import Cache
 
 _known = Cache("divisions of results")
@@ -52,6 +53,9 @@ def check_one_place(where, args, kind="operand"):
     Raises:
       ValueError: there are two lists of devices.
       ShardingTypeError: there are two meshes of one list, with axes that types speak of.
+
+    Returns:
+      The devices; None where nothing is committed.
     """
     first = over = None
     for i, x in enumerate(args):
@@ -66,6 +70,29 @@ def check_one_place(where, args, kind="operand"):
             over = sharding and (i, sharding)
         elif sharding is not None and _say_otherwise(over[1], sharding):
             raise _two_meshes_error(where, (*over, i, sharding), kind)
+    return None if first is None else first[1]
+
+
+def check_asked(where, devices, asked):
+    """Raise if arrays that lie on some devices are to be laid out over others.
+
+    Args:
+      where: the function, for the message.
+      devices: those of the arrays; None where they are not committed.
+      asked: dict: devices -> a sharding over them.
+
+    Raises:
+      ValueError: the devices are others.
+    """
+    for other, sharding in asked.items():
+        if devices not in (None, other) and set(devices) != set(other):
+            raise errors.user_error(
+                ValueError,
+                f"{where}: arrays that are committed to {_listed(devices)} are to be laid out over "
+                f"{_listed(other)}, {sharding}.",
+                fix="move them before, `device_put(x, sharding)`.",
+                anchor="devices",
+            )
 
 
 def _say_otherwise(one, other):
@@ -165,7 +192,10 @@ def divide_program(jaxpr, shardings, mesh):
         avals, sizes = [v.aval for v in jaxpr.invars], like.axis_sizes()
         divisions = divide_jaxpr(jaxpr, _divisions(shardings, avals, sizes), sizes)
         known = _by_division(shardings, avals)
-        outs = tuple([known.get(d) or like.divided(d) for d in divisions])
+        asked = asked_of_results(jaxpr, sizes)
+        outs = tuple(
+            [s or known.get(d) or like.divided(d) for s, d in zip(asked, divisions, strict=True)]
+        )
         found = jaxpr.cache[key] = first_device(like), outs
     return found
 
@@ -184,13 +214,14 @@ def _mesh_of(args):
 
 
 def _divisions(shardings, avals, sizes):
-    """Return the divisions of operands; those over another mesh than one of such sizes are open."""
+    """Return the divisions of operands of a program over a mesh of such sizes."""
     found = []
     for sharding, aval in zip(shardings, avals, strict=True):
-        division = None
-        if sharding is not None and sharding.axis_sizes() == sizes:
-            division = sharding.division(aval.ndim)
-        found.append(open_division(aval) if division is None else division)
+        division = None if sharding is None else sharding.division(aval.ndim)
+        if division is None:
+            found.append(open_division(aval))
+        else:
+            found.append(over_mesh(division, sharding.axis_sizes(), sizes))
     return found
 
 

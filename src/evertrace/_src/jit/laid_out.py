@@ -5,7 +5,7 @@ that the trace depends on: the sharding of each input that the answer comes from
 """
 
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.divisions import divide, division_of_number, open_division
+from evertrace._src.core.divisions import divide, division_of_number, open_division, over_mesh
 from evertrace._src.core.jaxpr import Literal, Var
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
@@ -98,4 +98,4 @@ class _Walk:
         if division is None:
             return open_division(var.aval)
         self._like = self._like or sharding
-        return division
+        return over_mesh(division, sharding.axis_sizes(), self._like.axis_sizes())

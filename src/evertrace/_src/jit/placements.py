@@ -13,8 +13,9 @@ import numpy as np
 from evertrace._src import errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.core.divisions import divide_jaxpr, open_division
+from evertrace._src.core.divisions import divide_jaxpr, open_division, over_mesh
 from evertrace._src.core.placement import Sharding, shared
+from evertrace._src.engines import placing
 from evertrace._src.ops.sharding_constraint import lay_out
 
 
@@ -193,12 +194,17 @@ class CompiledPlacements:
         like = next((s for s in (*self.inputs, *captured, mesh, *wanted) if s is not None), None)
         if like is None:
             return None
-        avals = [v.aval for v in jaxpr.invars]
+        where = f"jit({self._name})"
+        for s in [s for s in (*self.inputs, *captured, *wanted) if s is not None]:
+            placing.check_asked(where, like.device_list(), {s.device_list(): s})
+        avals, sizes = [v.aval for v in jaxpr.invars], like.axis_sizes()
         known = [
-            open_division(aval) if s is None else s.spec_division(aval.ndim)
+            open_division(aval)
+            if s is None
+            else over_mesh(s.spec_division(aval.ndim), s.axis_sizes(), sizes)
             for s, aval in zip((*captured, *self.inputs), avals, strict=True)
         ]
-        divisions = divide_jaxpr(jaxpr, known, like.axis_sizes())
+        divisions = divide_jaxpr(jaxpr, known, sizes)
         self.divisions = known
         replicated = like.divided(())
         self.inputs = [replicated if s is None else s for s in self.inputs]

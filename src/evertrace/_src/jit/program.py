@@ -13,13 +13,14 @@ from evertrace._src import config, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core import monitoring, transfers
 from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.placement import SingleDeviceSharding
 from evertrace._src.engines import placing, runtime
 from evertrace._src.engines.choice import TAPES, choose, engine
 from evertrace._src.engines.eager import call_watched
 from evertrace._src.engines.inputs import as_input
 from evertrace._src.engines.protocol import Request
 from evertrace._src.lazy import LazyModule
-from evertrace._src.ops.sharding_constraint import mesh_in
+from evertrace._src.ops.sharding_constraint import asked_in, mesh_in
 from evertrace._src.transforms.dce import dce_jaxpr
 from evertrace._src.transforms.filling import Filled
 from evertrace._src.transforms.staging import close_jaxpr
@@ -200,7 +201,9 @@ class Program:
             return outs
         laid_out = self.mesh is not None or placing.is_laid_out(args)
         if laid_out:
-            placing.check_one_place(f"jit({self.name})", args, "input")
+            where = f"jit({self.name})"
+            devices = placing.check_one_place(where, args, "input")
+            placing.check_asked(where, devices, self.asked)
         inputs = [args[i] for i in self.kept]
         runner = self.runner(args) if laid_out else self._runner_here(args)
         if runner is self._by_xla and self.engine in TAPES:
@@ -213,6 +216,13 @@ class Program:
             _delete_donated(args, self.donated)
         placing.lay_out_program(outs, divided)
         return outs if self.plain else [self._forwarded(s, args, outs) for s in self.sources]
+
+    @functools.cached_property
+    def asked(self):
+        """The devices over which results are to be laid out -> a sharding over them."""
+        if self.device is None:
+            return asked_in(self.jaxpr)
+        return {(self.device,): SingleDeviceSharding(self.device)}
 
     def _divide(self, shardings):
         return placing.divide_program(self.jaxpr, shardings, self.mesh)
@@ -227,6 +237,8 @@ class Program:
           Their device and shardings, or None where Python has to run the call: parts are in other
           processes, or inputs are laid out over several meshes.
         """
+        for s in shardings:
+            placing.check_asked(f"jit({self.name})", s and s.device_list(), self.asked)
         given = [s for s in (self.mesh, *shardings) if s is not None]
         over = [s for s in shardings if s is not None]
         places = {(s.device_list(), tuple(s.axis_sizes().items())) for s in over}

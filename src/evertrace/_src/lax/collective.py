@@ -496,18 +496,20 @@ def all_to_all(
             return within.joined(mine, concat, tiled)
         if len(names) == 1:
             return ops.all_to_all(leaf, names[0], split, concat, tiled)
+        size = axis_size(names)
+        ops.check_size("all_to_all", leaf.aval, split, names, size, tiled)
         if tiled:
-            raise errors.user_error(
-                NotImplementedError,
-                "all_to_all: `tiled` over several axes at once is not built.",
-                fix="exchange along one axis after the other.",
-                anchor="collective",
-            )
+            shape = leaf.shape
+            parts = (size, shape[split] // size)
+            leaf = reshape(leaf, (*shape[:split], *parts, *shape[split + 1 :]))
         out = _places(moveaxis(leaf, split, 0), names, 0)
         for i, name in enumerate(names):
             out = ops.all_to_all(out, name, i, i, False)
-        merged = reshape(out, (axis_size(names), *out.shape[len(names) :]))
-        return moveaxis(merged, 0, concat)
+        out = moveaxis(reshape(out, (size, *out.shape[len(names) :])), 0, concat)
+        if not tiled:
+            return out
+        shape = out.shape
+        return reshape(out, (*shape[:concat], size * shape[concat + 1], *shape[concat + 2 :]))
 
     return tree.map(exchange, x)
 

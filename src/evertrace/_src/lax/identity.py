@@ -11,8 +11,9 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, from_numpy
 from evertrace._src.arrays.types import ArrayLike, Shape
 from evertrace._src.core.placement import Sharding
+from evertrace._src.engines import placing
 from evertrace._src.lax.shapes import as_shape
-from evertrace._src.ops.sharding_constraint import lay_out
+from evertrace._src.ops.sharding_constraint import is_of_type, lay_out
 from evertrace._src.ops.sink import dce_sink_p
 from evertrace._src.ops.structural import broadcast_in_dim_p
 
@@ -113,6 +114,8 @@ def _checked(where, leaf, sharding):
         )
     x = as_array(leaf, where)
     sharding.check(where, x.shape)
+    if type(x) is Array and x._committed and not is_of_type(sharding):
+        placing.check_asked(where, x.sharding.device_list(), {sharding.device_list(): sharding})
     return lay_out(x, sharding)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from evertrace._src import doors, errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.divisions import open_division
+from evertrace._src.core.divisions import have_same_axes, open_division, over_mesh
 from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.core.placement import Sharding, is_local, shared
 from evertrace._src.core.primitive import JOINTLY, Primitive
@@ -89,7 +89,7 @@ def _division(sharding, ndim):
     return None if sharding is None else sharding.division(ndim)
 
 
-def _is_of_type(sharding):
+def is_of_type(sharding):
     """Whether it is over a mesh without devices, which stands for one with the same axes."""
     return _division(sharding, 0) is None and hasattr(sharding, "spec_division")
 
@@ -113,14 +113,16 @@ def _eager(x, *, sharding, unconstrained_dims):
     _abstract(x.aval, sharding=sharding, unconstrained_dims=unconstrained_dims)
     is_whole = not unconstrained_dims
     own = getattr(x, "_sharding", None)
-    if own is not None and _is_of_type(sharding) and own.axis_sizes() == sharding.axis_sizes():
+    if own is not None and is_of_type(sharding) and own.axis_sizes() == sharding.axis_sizes():
         sharding = sharding.update(mesh=own.mesh)
     if _division(sharding, 0) is None or (is_whole and getattr(x, "_sharding", None) == sharding):
         return x
     if unconstrained_dims:
-        own = _division(getattr(x, "_sharding", None), x.aval.ndim) or open_division(x.aval)
-        params = {"sharding": sharding, "unconstrained_dims": unconstrained_dims}
-        sharding = sharding.divided(_divide([own], None, **params)[0])
+        wanted = _division(sharding, x.aval.ndim - len(unconstrained_dims))
+        before = open_division(x.aval)
+        if own is not None:
+            before = over_mesh(own.division(x.aval.ndim), own.axis_sizes(), sharding.axis_sizes())
+        sharding = sharding.divided(_partly(before, wanted, unconstrained_dims))
     host = np.asarray(x.val) if type(x) is Literal else x._contents()
     out = Array(x.aval, host, None, first_device(sharding), committed=True)
     out._sharding = shared(sharding)
@@ -128,23 +130,49 @@ def _eager(x, *, sharding, unconstrained_dims):
 
 
 def mesh_in(jaxpr):
-    """Return the sharding over a mesh that a constraint in a jaxpr asks for, or None; kept."""
-    if "mesh" not in jaxpr.cache:
-        jaxpr.cache["mesh"] = _mesh_in(jaxpr)
-    return jaxpr.cache["mesh"]
+    """Return the sharding over a mesh that a constraint in a jaxpr asks for, or None."""
+    return next((s for s in asked_in(jaxpr).values() if _division(s, 0) is not None), None)
 
 
-def _mesh_in(jaxpr):
-    for eqn in jaxpr.eqns:
-        if eqn.primitive is sharding_constraint_p:
-            if _division(eqn.params["sharding"], 0) is not None:
-                return eqn.params["sharding"]
-            continue
-        for inner in subjaxprs(eqn.params):
-            found = mesh_in(inner)
-            if found is not None:
-                return found
-    return None
+def asked_in(jaxpr):
+    """Return a dict: devices -> the first sharding over them that a constraint asks for; kept.
+
+    One over a mesh goes before that of a single device.
+    """
+    if "asked" not in jaxpr.cache:
+        found = jaxpr.cache["asked"] = {}
+        for eqn in jaxpr.eqns:
+            if eqn.primitive is sharding_constraint_p:
+                sharding = eqn.params["sharding"]
+                if sharding is not None and not is_of_type(sharding):
+                    _note(found, sharding)
+                continue
+            for inner in subjaxprs(eqn.params):
+                for sharding in asked_in(inner).values():
+                    _note(found, sharding)
+    return jaxpr.cache["asked"]
+
+
+def _note(found, sharding):
+    devices = sharding.device_list()
+    if _division(found.get(devices), 0) is None:
+        found[devices] = sharding
+
+
+def asked_of_results(jaxpr, mesh_sizes):
+    """Return for each output the sharding over another mesh that it was asked for last, or None."""
+    asked = {
+        eqn.outvars[0]: shared(eqn.params["sharding"])
+        for eqn in jaxpr.eqns
+        if eqn.primitive is sharding_constraint_p and not eqn.params["unconstrained_dims"]
+    }
+    found = [asked.get(v) if type(v) is not Literal else None for v in jaxpr.outvars]
+    return [
+        s
+        if _division(s, 0) is not None and not have_same_axes(s.axis_sizes(), mesh_sizes)
+        else None
+        for s in found
+    ]
 
 
 def _divide(divisions, divide_jaxpr, *, sharding, unconstrained_dims):
@@ -152,23 +180,52 @@ def _divide(divisions, divide_jaxpr, *, sharding, unconstrained_dims):
     (before,) = divisions
     rank = len(before) - len(unconstrained_dims)
     wanted = _division(sharding, rank)
-    if _is_of_type(sharding) and sharding.axis_sizes() == divide_jaxpr.mesh_sizes:
+    if is_of_type(sharding) and sharding.axis_sizes() == divide_jaxpr.mesh_sizes:
         wanted = sharding.spec_division(rank)
     if wanted is None:
         return divisions
-    if not unconstrained_dims:
-        return [wanted]
+    if not is_of_type(sharding):
+        wanted = over_mesh(wanted, sharding.axis_sizes(), divide_jaxpr.mesh_sizes)
+    return [_partly(before, wanted, unconstrained_dims) if unconstrained_dims else wanted]
+
+
+def _partly(before, wanted, unconstrained_dims):
+    """Return the division of an array of which some dimensions stay as they were before."""
     said, used = iter(wanted), {a for axes in wanted for a in axes}
     left = [tuple(itertools.takewhile(lambda a: a not in used, axes)) for axes in before]
-    return [tuple([axes if d in unconstrained_dims else next(said) for d, axes in enumerate(left)])]
+    return tuple([axes if d in unconstrained_dims else next(said) for d, axes in enumerate(left)])
 
 
-def _batch(size, args, dims, *, sharding, unconstrained_dims):
-    """Leave the new dimension open: the sharding goes on speaking of the others, in order."""
+def _batch(axis, args, dims, *, sharding, unconstrained_dims):
+    """Leave the new dimension open: the sharding goes on speaking of the others, in order.
+
+    Where the batched axis is to be divided along axes of the mesh, it speaks of that one, too.
+    """
     (dim,) = dims
-    open_dims = frozenset({dim, *[d + (d >= dim) for d in unconstrained_dims]})
+    open_dims = frozenset([d + (d >= dim) for d in unconstrained_dims])
+    if axis.divided_by and hasattr(sharding, "spec_division"):
+        at = len([d for d in range(dim) if d not in open_dims])
+        sharding = _with_dimension(sharding, at, axis.divided_by)
+    else:
+        open_dims |= {dim}
     out = sharding_constraint_p.bind(args[0], sharding=sharding, unconstrained_dims=open_dims)
     return out, dim
+
+
+def _with_dimension(sharding, at, names):
+    """Return a sharding that divides one more dimension, along named axes."""
+    spec = sharding.spec
+    entries = list(spec)[:at] + [None] * (at - len(spec)) + [names] + list(spec)[at:]
+    used = [axis for division in sharding.spec_division(len(spec)) for axis in division]
+    if not set(names).isdisjoint(used):
+        raise errors.user_error(
+            ValueError,
+            f"vmap: spmd_axis_name {names} is to divide the mapped axis, and a constraint on what "
+            f"is mapped names it, too: {spec}.",
+            fix="divide them along different axes of the mesh.",
+            anchor="partition-spec",
+        )
+    return sharding.update(spec=spec.update(partitions=entries))
 
 
 # The sharding speaks of the dimensions that are not in `unconstrained_dims`, those of `vmap`.
@@ -177,7 +234,7 @@ sharding_constraint_p: Primitive = Primitive(
     linear=JOINTLY,
     eager=_eager,
     divide=_divide,
-    batch=_batch,
+    batch_call=_batch,
     abstract=_abstract,
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
     physical=lambda x, **params: params,

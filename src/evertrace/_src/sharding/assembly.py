@@ -16,7 +16,9 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.placement import Sharding, is_local
 from evertrace._src.engines import runtime
 from evertrace._src.jit.laid_out import sharding_behind
+from evertrace._src.ops.random import is_key
 from evertrace._src.ops.sharding_constraint import first_device
+from evertrace._src.random.keys import key_data, key_impl, wrap_key_data
 from evertrace._src.sharding.layout import NamedSharding, as_sharding
 from evertrace._src.sharding.mesh import AbstractMesh, AxisType, context_mesh
 from evertrace._src.support import set_module
@@ -55,7 +57,7 @@ def make_array_from_callback(
     for index in indices:
         key = tuple((s.start, s.stop) for s in index)
         if key not in found:
-            found[key] = np.asarray(data_callback(index))
+            found[key] = _part(data_callback(index))
         parts.append(found[key])
     if dtype is not None and parts and parts[0].dtype != np.dtype(dtype):
         raise errors.user_error(
@@ -138,11 +140,13 @@ def make_array_from_single_device_arrays(
     Args:
       shape: of the whole array.
       sharding: how it is laid out.
-      arrays: the parts, one for each device in the order of the sharding's devices.
+      arrays: the parts, one for each device of the sharding, in any order: each lies on its
+        device. NumPy arrays, which lie on none, come in the order of the sharding's devices.
       dtype: of the array; needed only where there are no parts.
 
     Raises:
-      ValueError: their number is not that of the devices, or a part has another shape.
+      ValueError: their number is not that of the devices, they lie on other ones, or a part has
+        another shape.
 
     Example:
       >>> sharding = ev.NamedSharding(ev.make_mesh((1,), ("x",)), ev.P("x"))
@@ -165,8 +169,31 @@ def make_array_from_single_device_arrays(
             fix="convert them before.",
             anchor="array-parts",
         )
-    parts = [np.asarray(x) for x in arrays]
+    parts = [_part(x) for x in _by_device(where, sharding, arrays)]
     return _assembled(where, shape, sharding, _here(sharding, shape), parts, dtype)
+
+
+def _part(x):
+    """Return a part as NumPy's array; random keys, which are no numbers, stay as they are."""
+    return x if isinstance(x, Array) and is_key(x.aval) else np.asarray(x)
+
+
+def _by_device(where, sharding, arrays):
+    """Return the parts in the order of the sharding's devices, on which they lie."""
+    if not all([isinstance(x, Array) for x in arrays]):
+        return arrays
+    devices = [d for d in sharding.device_list() if is_local(d)]
+    found = {device: x for x in arrays for device in x.devices()}
+    if found.keys() != set(devices):
+        names = ", ".join(sorted({str(d) for x in arrays for d in x.devices()}))
+        raise errors.user_error(
+            ValueError,
+            f"{where}: the arrays lie on {names}, and the sharding is over "
+            f"{', '.join(map(str, devices))}.",
+            fix="put one on each device before, `device_put(part, device)`.",
+            anchor="array-parts",
+        )
+    return [found[d] for d in devices]
 
 
 def _assembled(where, shape, sharding, indices, parts, dtype: Any = None):
@@ -195,6 +222,11 @@ def _assembled(where, shape, sharding, indices, parts, dtype: Any = None):
             fix="convert them before.",
             anchor="array-parts",
         )
+    if parts and isinstance(parts[0], Array):
+        words = [np.asarray(key_data(part)) for part in parts]
+        last = words[0].shape[len(shape) :]
+        whole = _assembled(where, (*shape, *last), sharding, indices, words)
+        return wrap_key_data(whole, impl=key_impl(parts[0]))
     dtype = dtypes.canonicalize_dtype(parts[0].dtype if parts else dtype)
     if not sharding.is_fully_addressable:
         return _of_parts(shape, sharding, [x.astype(dtype, copy=False) for x in parts], dtype)

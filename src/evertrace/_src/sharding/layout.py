@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.core.divisions import Axes, Unreduced
+from evertrace._src.core.divisions import Axes, OtherAxis, Unreduced, with_dimensions
 from evertrace._src.core.placement import (
     Sharding,
     SingleDeviceSharding,
     is_local,
     memory_of_kind,
+    shared,
 )
 from evertrace._src.sharding.mesh import (
     AbstractMesh,
@@ -333,10 +334,22 @@ class NamedSharding(Sharding):
         return Unreduced(found, self.spec.unreduced) if self.spec.unreduced else found
 
     def divided(self, division: Any) -> Any:
-        """Return the sharding on the same mesh whose axes divide dimensions so."""
+        """Return the sharding whose axes divide dimensions so: on the same mesh, or on another one.
+
+        Where axes of several meshes do, those of other meshes are left out.
+        """
         found = self._known.get(division)
         if found is None:
-            found = self._known[division] = NamedSharding(self.mesh, spec_of(division))
+            axes = [a for entry in division for a in entry]
+            others = {a.mesh for a in axes if type(a) is OtherAxis}
+            if len(others) == 1 and all([type(a) is OtherAxis for a in axes]):
+                dims = [tuple(map(str, entry)) for entry in division]
+                other = NamedSharding(others.pop(), spec_of(with_dimensions(division, dims)))
+                found = self._known[division] = shared(other)
+                return found
+            dims = [tuple([a for a in e if type(a) is not OtherAxis]) for e in division]
+            spec = spec_of(with_dimensions(division, dims))
+            found = self._known[division] = NamedSharding(self.mesh, spec)
         return found
 
     def abstract(self, ndim: Any) -> Any:

@@ -62,7 +62,7 @@ def mapped_program(call: MapCall, of_parts: Any, leaves: Any, specs: Any, out_sp
 
 def _scope(call):
     sizes = dict(call.mesh.shape_tuple)
-    return AxisScope(state.trace, [(name, sizes[name]) for name in call.axes])
+    return AxisScope(state.trace, [(name, sizes[name]) for name in call.axes], of_mesh=True)
 
 
 def _call(where, mesh, check_vma, newly_manual_axes):

@@ -19,6 +19,7 @@ from evertrace._src.api.arguments import call_after, check_callable, flatten_arr
 from evertrace._src.api.devices import device_put
 from evertrace._src.api.tracing import jit
 from evertrace._src.api.vectorize import vmap
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.arrays.results import flatten_result
 from evertrace._src.arrays.types import AxisName
@@ -28,10 +29,11 @@ from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.sharding.layout import (
     NamedSharding,
     PartitionSpec,
+    axes_of,
     check_axes,
 )
 from evertrace._src.sharding.mapped import is_shown, mapped_program
-from evertrace._src.sharding.mesh import Mesh, context_mesh
+from evertrace._src.sharding.mesh import AxisType, Mesh, context_mesh
 from evertrace._src.sharding.parts import MapCall, of_whole
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
@@ -73,7 +75,8 @@ def shard_map(
       axis_names: names of the mesh's axes that the function is written for; by default all that
         no function around it is written for.
       check_vma: whether a result that no axis divides has to be known to be the same on all
-        devices along it, such as what `lax.psum` gives. Otherwise that of the first one is taken.
+        devices along it, such as what `lax.psum` gives. Otherwise that of the first one is taken,
+        and each of them is sent an equal share of its cotangent.
 
     Returns:
       The function of whole arrays. In it, the axes' names are those of `lax.psum` and its kin.
@@ -112,7 +115,7 @@ def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
 
         def of_parts(*values):
             nonlocal out_tree
-            with config.override(mesh=call.mesh):
+            with config.override(mesh=_mesh_of_parts(call)):
                 result = f(*tree.unflatten(treedef, values))
             outs, out_tree = flatten_result(result, where)
             return [as_operand(x, where) for x in outs]
@@ -155,7 +158,40 @@ def _specs_of_arguments(call, in_specs, treedef, leaves):
     if not isinstance(in_specs, tuple):
         in_specs = (in_specs,) * len(treedef.children())
     specs = _of_arrays(tree.flatten_axes(f"{call.where} in_specs", treedef, in_specs))
-    return [_checked_spec(call, "in_specs", spec) for spec in specs]
+    specs = [_checked_spec(call, "in_specs", spec) for spec in specs]
+    sizes = NamedSharding(call.mesh, PartitionSpec()).axis_sizes()
+    if not sizes.explicit.isdisjoint(call.axes):
+        for i, (x, spec) in enumerate(zip(leaves, specs, strict=True)):
+            _check_explicit(call, sizes, i, x, spec)
+    return specs
+
+
+def _check_explicit(call, sizes, number, x, spec):
+    """Raise if an array is known to be divided along other explicit axes than a spec says."""
+    sharding, known = sharding_behind(x)
+    if not known or sharding is None or sharding.axis_sizes() != sizes:
+        return
+    explicit = sizes.explicit.intersection(call.axes)
+    entries = [*spec, *[None] * (x.aval.ndim - len(spec))]
+    for entry, division in zip(entries, sharding.spec_division(x.aval.ndim), strict=False):
+        wanted, found = ([a for a in axes if a in explicit] for axes in (axes_of(entry), division))
+        # Which operations leave open how a traced value lies may differ from JAX's.
+        if wanted != found and (found or type(x) is Array):
+            raise errors.user_error(
+                ValueError,
+                f"{call.where}: in_specs has {spec} for array {number} of the arguments, which is "
+                f"divided along explicit axes, as {sharding.spec}.",
+                fix="leave in_specs out, or lay it out so before, `reshard(x, P(...))`.",
+                anchor="partition-spec",
+            )
+
+
+def _mesh_of_parts(call):
+    """Return the mesh as the function finds it: the axes that it is written for are manual."""
+    types = zip(call.mesh.axis_names, call.mesh.axis_types, strict=True)
+    return call.mesh.update(
+        axis_types=tuple([AxisType.Manual if n in call.axes else kind for n, kind in types])
+    )
 
 
 def _of_arrays(specs):

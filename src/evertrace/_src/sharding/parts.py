@@ -11,8 +11,11 @@ from evertrace._src import errors
 from evertrace._src.api.devices import device_put
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.control.linear import bind_linear_call
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.engines import placing
 from evertrace._src.ops.collective import as_terms_p
-from evertrace._src.ops.elementwise import scale
+from evertrace._src.ops.elementwise import const, div_p, scale
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim
 from evertrace._src.ops.structural import (
@@ -31,6 +34,7 @@ from evertrace._src.sharding.layout import (
 )
 from evertrace._src.sharding.mesh import Mesh
 from evertrace._src.transforms.batching import Axis, batch_flat, is_term
+from evertrace._src.transforms.staging import close_jaxpr, restage
 
 
 class MapCall(NamedTuple):
@@ -59,6 +63,7 @@ def of_whole(call, of_parts, leaves, specs, out_specs):
       specs: of these.
       out_specs: function that gives the specs of the results, when these are there.
     """
+    _check_devices(call, leaves)
     parts = [_split(call, x, spec) for x, spec in zip(leaves, specs, strict=True)]
     divided = [[*_names(s), *s.unreduced] for s in specs]
     terms = [s.unreduced for s in specs]
@@ -69,6 +74,14 @@ def of_whole(call, of_parts, leaves, specs, out_specs):
         _check_summed(call, spec, sums, i)
         whole.append(_join(call, x, names, spec, i))
     return whole
+
+
+def _check_devices(call, leaves):
+    """Raise if arrays lie on other devices than the mesh's."""
+    if isinstance(call.mesh, Mesh):
+        devices = placing.check_one_place(call.where, leaves, "argument")
+        asked = NamedSharding(call.mesh, PartitionSpec())
+        placing.check_asked(call.where, devices, {asked.device_list(): asked})
 
 
 def type_of_part(call, aval, spec):
@@ -150,7 +163,8 @@ def _over_axes(call, axes, fun, values, divided, terms):
         return outs
 
     dims = [0 if name in d else None for d in divided]
-    outs, out_dims = batch_flat(of_slice, Axis(size, name, call.check), values, dims)
+    axis = Axis(size, name, tells=call.check, of_mesh=True)
+    outs, out_dims = batch_flat(of_slice, axis, values, dims)
     placed = [
         x if d is None else move_batch_dim(x, d, 0, size)
         for x, d in zip(outs, out_dims, strict=True)
@@ -185,7 +199,7 @@ def _join(call, x, varying, spec, number):
             continue
         if call.check:
             raise _differing_error(call, spec, name, number)
-        x = squeeze(slice_in_dim(x, 0, 1, at), (at,))
+        x = _of_any(x, at)
     lead = [name for name in varying if name in wanted]
     rank = x.aval.ndim - len(lead)
     if len(spec) > rank:
@@ -209,6 +223,24 @@ def _join(call, x, varying, spec, number):
         whole.append(n)
     out = as_array(reshape(permute(x, tuple(order)), tuple(whole)))
     return device_put(out, NamedSharding(call.mesh, spec)) if isinstance(call.mesh, Mesh) else out
+
+
+def _of_any(x, dim):
+    """Return the part of one of the devices along a dimension, which all are said to have.
+
+    Nobody knows which of them it came from: each is sent an equal share of its cotangent.
+    """
+    first = lambda parts: squeeze(slice_in_dim(parts, 0, 1, dim), (dim,))  # noqa: E731
+    if not is_inexact(x.aval):
+        return first(x)
+    size = x.aval.shape[dim]
+
+    def shares(ct):
+        return move_batch_dim(div_p.bind(ct, const(ct, size)), None, dim, size)
+
+    taken = close_jaxpr(restage(lambda parts: [first(parts)], [x.aval]))
+    back = close_jaxpr(restage(lambda ct: [shares(ct)], taken.out_avals))
+    return as_array(bind_linear_call(taken, back, [], [], [], [x])[0])
 
 
 def _differing_error(call, spec, name, number):

@@ -32,6 +32,8 @@ class Axis(NamedTuple):
 
     Where it `tells`, what has no batch dimension is known to be one value that all share, as the
     devices of a mesh do: its cotangent is the sum of what all send back (`ops.collective.shared`).
+    It is `of_mesh` where `shard_map` divides arrays along it, and `divided_by` the axes of a mesh
+    that `vmap` is told.
 
     Each call of `vmap` makes one. Traces over the same object own each other's tracers: a function
     that is run again by a rule may close over values of the batch it is part of.
@@ -40,6 +42,8 @@ class Axis(NamedTuple):
     size: int
     name: Any = None
     tells: bool = False
+    of_mesh: bool = False
+    divided_by: tuple[Any, ...] = ()
 
 
 class BatchTracer(Tracer):
@@ -95,6 +99,8 @@ class BatchTrace(Trace):
         if axis.name is not None:
             self.use = NamedAxis(axis.name)
             self.axes = (*self.axes, (axis.name, axis.size))
+            if axis.of_mesh:
+                self.mesh_axes = self.mesh_axes.union([axis.name])
 
     def process(self, prim: Any, args: Any, params: Any) -> Any:
         """Apply the batching rule of `prim`."""
