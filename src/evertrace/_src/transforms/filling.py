@@ -286,7 +286,7 @@ class Filling:
         kind = cast("type[Any]", type(x))
         if kind is dims.Dim:
             return dims.evaluate(x, self.values)
-        if isinstance(x, tuple) and hasattr(x, "_fields"):
+        if hasattr(kind, "_fields"):
             return kind(*[self.param(part) for part in x])
         if kind is tuple:
             return tuple([self.param(part) for part in x])
