@@ -218,7 +218,7 @@ def _divisions(shardings, avals, sizes):
     found = []
     for sharding, aval in zip(shardings, avals, strict=True):
         division = None if sharding is None else sharding.division(aval.ndim)
-        if division is None:
+        if sharding is None or division is None:
             found.append(open_division(aval))
         else:
             found.append(over_mesh(division, sharding.axis_sizes(), sizes))

@@ -95,7 +95,7 @@ class _Walk:
             sharding, known = None, False
         self._certain = self._certain and known
         division = None if sharding is None else sharding.division(var.aval.ndim)
-        if division is None:
+        if sharding is None or division is None:
             return open_division(var.aval)
-        self._like = self._like or sharding
-        return over_mesh(division, sharding.axis_sizes(), self._like.axis_sizes())
+        like = self._like = self._like or sharding
+        return over_mesh(division, sharding.axis_sizes(), like.axis_sizes())

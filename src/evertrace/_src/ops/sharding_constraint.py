@@ -167,12 +167,14 @@ def asked_of_results(jaxpr, mesh_sizes):
         if eqn.primitive is sharding_constraint_p and not eqn.params["unconstrained_dims"]
     }
     found = [asked.get(v) if type(v) is not Literal else None for v in jaxpr.outvars]
-    return [
-        s
-        if _division(s, 0) is not None and not have_same_axes(s.axis_sizes(), mesh_sizes)
-        else None
-        for s in found
-    ]
+    return [s if _is_over_another(s, mesh_sizes) else None for s in found]
+
+
+def _is_over_another(sharding, mesh_sizes):
+    """Whether a sharding, if there is one, is over a mesh of other axes than these."""
+    if sharding is None or _division(sharding, 0) is None:
+        return False
+    return not have_same_axes(sharding.axis_sizes(), mesh_sizes)
 
 
 def _divide(divisions, divide_jaxpr, *, sharding, unconstrained_dims):
