@@ -58,7 +58,8 @@ DISTRIBUTIONS = [
 def members(distribution):
     """Return the public functions of a distribution by name."""
     module = importlib.import_module(f"evertrace.scipy.stats.{distribution}")
-    return {n: f for n, f in vars(module).items() if inspect.isfunction(f) and n != "entropy"}
+    found = {n: f for n, f in vars(module).items() if not n.startswith("_")}
+    return {n: f for n, f in found.items() if inspect.isfunction(f) and n != "entropy"}
 
 
 # name of a function, itself, its arguments, with and without shift and stretch.
