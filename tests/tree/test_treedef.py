@@ -103,6 +103,12 @@ def test_unpickling_needs_the_registration(monkeypatch):
         pickle.loads(data)
 
 
+def test_unflatten_wants_a_structure():
+    text = r"unflatten: 3 is no structure of a tree[\s\S]*`tree.unflatten\(treedef, leaves\)`"
+    with pytest.raises(AttributeError, match=text):
+        tree.unflatten(3, [1])
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_unflatten_wants_the_right_number_of_leaves(count):
     treedef = tree.structure({"a": (1, 2)})

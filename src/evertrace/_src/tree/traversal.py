@@ -74,7 +74,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
         if isinstance(given, PyTreeDef):
             raise
         raise errors.user_error(
-            TypeError,
+            AttributeError,
             f"unflatten: {doors.shown(treedef)} is no structure of a tree.",
             fix="call it as `tree.unflatten(treedef, leaves)`, the structure first.",
             anchor="tree-structure",
