@@ -3,6 +3,8 @@
 import functools
 import inspect
 
+from evertrace._src.arrays.missing import Missing
+
 MESH = "ev.make_mesh((1,), ('x',))"
 SPEC = "ev.sharding.PartitionSpec('x')"
 _EXPORTED = "export.export(ev.jit(jnp.sin))(jnp.ones(3))"
@@ -129,6 +131,8 @@ def methods_of(cls):
         owner = next((c for c in cls.__mro__ if name in vars(c)), object)
         is_shown = name[0] != "_" or name in CALLED
         is_ours = owner.__module__.startswith("evertrace") and name not in CHANGING
-        if is_shown and is_ours and inspect.isroutine(inspect.getattr_static(cls, name)):
+        method = inspect.getattr_static(cls, name)
+        is_there = inspect.isroutine(method) and not isinstance(method, Missing)
+        if is_shown and is_ours and is_there:
             found.append(name)
     return found

@@ -16,7 +16,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.divisions import divide_jaxpr, open_division, over_mesh
 from evertrace._src.core.placement import Sharding, shared
 from evertrace._src.engines import placing
-from evertrace._src.ops.sharding_constraint import lay_out
+from evertrace._src.ops.sharding_constraint import is_of_type, lay_out
 
 
 def is_over_mesh(placement):
@@ -194,9 +194,11 @@ class CompiledPlacements:
         like = next((s for s in (*self.inputs, *captured, mesh, *wanted) if s is not None), None)
         if like is None:
             return None
-        where = f"jit({self._name})"
-        for s in [s for s in (*self.inputs, *captured, *wanted) if s is not None]:
-            placing.check_asked(where, like.device_list(), {s.device_list(): s})
+        given = [s for s in (*self.inputs, *captured, mesh, *wanted) if s is not None]
+        placed = [s for s in given if not is_of_type(s)]
+        for s in placed[1:]:
+            devices = placed[0].device_list()
+            placing.check_asked(f"jit({self._name})", devices, {s.device_list(): s})
         avals, sizes = [v.aval for v in jaxpr.invars], like.axis_sizes()
         known = [
             open_division(aval)
