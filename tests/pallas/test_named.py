@@ -203,6 +203,11 @@ WRONG = [
     (lambda: matmul(X), TypeError, "kernel matmul: 1 arrays are given for 2 inputs"),
     (lambda: matmul(X, Y[0]), ValueError, r"input 1 has shape \(7,\), but .* named k, m"),
     (lambda: matmul(X, X), ValueError, "dimension 'k' has size 5 in input 1, and 3 in one before"),
+    (
+        lambda: ek.Kernel(lambda a, b: None, X, ["rows"], {}),
+        TypeError,
+        r"`ins` must be names in one text, got f32\[3\].*\n(.*\n)*.*name each dimension of an arr",
+    ),
     (lambda: matmul.with_blocks(q=2), ValueError, "kernel matmul: it has no blocks of 'q'"),
     (lambda: matmul.tune(X, Y), ValueError, "kernel matmul: there is nothing to choose from"),
     (

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import doors, errors
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapeDtypeStruct
 from evertrace._src.engines import cache
@@ -322,6 +322,13 @@ def _spec(layout, names):
 
 
 def _names(kernel, what, spec):
+    if not isinstance(spec, str):
+        raise errors.user_error(
+            TypeError,
+            f"kernel {kernel}: `{what}` must be names in one text, got {doors.shown(spec)}.",
+            fix="name each dimension of an array, such as 'rows, width'.",
+            anchor="kernel-specs",
+        )
     names = tuple([name.strip() for name in spec.split(",") if name.strip()])
     if not all(name.isidentifier() for name in names) or len(set(names)) < len(names):
         raise errors.user_error(
