@@ -27,7 +27,7 @@ def is_dim(x: Any) -> bool:
 
 
 @public
-def max_dim(d1: "int | Dim", d2: "int | Dim") -> "int | Dim":
+def max_dim(d1: int, d2: int) -> int:
     """Return the larger of two sizes, an expression where either may be the larger one.
 
     Example:
@@ -39,7 +39,7 @@ def max_dim(d1: "int | Dim", d2: "int | Dim") -> "int | Dim":
 
 
 @public
-def min_dim(d1: "int | Dim", d2: "int | Dim") -> "int | Dim":
+def min_dim(d1: int, d2: int) -> int:
     """Return the smaller of two sizes, an expression where either may be the smaller one.
 
     Example:
