@@ -5,6 +5,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import lax
 from evertrace._src.engines.fused import flat, groups
 from tests.engines.fused.programs import assert_close, drawn
 from tests.engines.fused.test_kernels import run
@@ -20,6 +21,7 @@ REDUCTIONS = {
     "all": lambda x: (x * 2 < 9).all(),
     "any": lambda x: (x + 1 > 9).any(),
     "integers": lambda x: (x * 100).astype(int).sum(),
+    "xor": lambda x: lax.reduce_xor((x * 100).astype(int), (*range(x.ndim),)),
     "halves": lambda x: (x * 2).astype(np.float16).max(),
     "logsumexp": lambda x: ev.nn.logsumexp(x),
     "var": lambda x: x.var(),

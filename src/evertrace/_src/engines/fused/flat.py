@@ -5,6 +5,7 @@ import numpy as np
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused.calls import calls
 from evertrace._src.engines.fused.halves import HALVES
+from evertrace._src.engines.fused.writer import LANES
 from evertrace._src.ops.indexing import (
     gather_p,
     scatter_add_p,
@@ -19,6 +20,7 @@ from evertrace._src.ops.reduce import (
     reduce_or_p,
     reduce_prod_p,
     reduce_sum_p,
+    reduce_xor_p,
 )
 from evertrace._src.ops.slicing import concatenate_p
 from evertrace._src.ops.structural import broadcast_in_dim_p, reshape_p
@@ -132,10 +134,17 @@ SHARED_FROM = 1 << 16
 """Elements from which on threads share a reduction to one number."""
 
 FEWEST_ROWS, MOST_ROWS = 8, 256
-LANES = 16
 
 _REDUCED_IN_ROWS = frozenset(
-    (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p)
+    (
+        reduce_sum_p,
+        reduce_prod_p,
+        reduce_max_p,
+        reduce_min_p,
+        reduce_and_p,
+        reduce_or_p,
+        reduce_xor_p,
+    )
 )
 
 

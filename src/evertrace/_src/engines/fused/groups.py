@@ -17,10 +17,10 @@ from evertrace._src.engines.fused.bodies import Bodies, is_loop
 from evertrace._src.engines.fused.cuts import Cut
 from evertrace._src.engines.fused.flat import Shared, flat
 from evertrace._src.engines.fused.function import Function, long_dimensions
-from evertrace._src.engines.fused.kernel import LANES
 from evertrace._src.engines.fused.memory import NotFusible
 from evertrace._src.engines.fused.probe import Probe, Trial
 from evertrace._src.engines.fused.rules import fusion, is_long, is_put
+from evertrace._src.engines.fused.writer import LANES
 
 NS_PER_INSTRUCTION = 0.15
 NS_PER_BYTE = 0.01

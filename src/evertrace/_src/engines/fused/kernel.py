@@ -22,10 +22,7 @@ from evertrace._src.engines.fused.joins import across, in_pairs, listed, of_rows
 from evertrace._src.engines.fused.memory import Memory, NotFusible, offset
 from evertrace._src.engines.fused.rules import UNROLLED, fusion
 from evertrace._src.engines.fused.rules.loops import turned
-from evertrace._src.engines.fused.writer import SIZES, Value
-
-LANES = 16
-"""Elements of a vector, whatever the processor has: so sums are the same on each."""
+from evertrace._src.engines.fused.writer import LANES, SIZES, Value
 
 WIDE = ((64, 10.0), (32, 18.0))
 """Elements of the vectors of loops of so many instructions at most.

@@ -5,10 +5,11 @@ import math
 from evertrace._src.engines.fused import cuts
 from evertrace._src.engines.fused import index as places
 from evertrace._src.engines.fused.index import Counter
-from evertrace._src.engines.fused.kernel import LANES, Kernel
+from evertrace._src.engines.fused.kernel import Kernel
 from evertrace._src.engines.fused.memory import NotFusible
 from evertrace._src.engines.fused.rules import UNROLLED, fusion
 from evertrace._src.engines.fused.rules.loops import turned
+from evertrace._src.engines.fused.writer import LANES
 
 
 class _Symbolic(Kernel):

@@ -13,6 +13,9 @@ import numpy as np
 
 from evertrace._src.engines.fused.halves import HALVES, narrowed, widened
 
+LANES = 16
+"""Elements of a vector, whatever the processor has: so sums are the same on each."""
+
 TYPES = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "i8",
     "uint16": "i16", "uint32": "i32", "uint64": "i64", "float16": "float", "bfloat16": "float",
