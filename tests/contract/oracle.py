@@ -34,6 +34,7 @@ import numpy as np
 
 import evertrace
 from evertrace._src.errors import (
+    ConcretizationTypeError,
     EvertraceError,
     EvertraceWarning,
     ImpurityError,
@@ -308,7 +309,7 @@ class _Run:
             and is_refusal(found[1])
             and (
                 not is_refusal(expected[1])
-                or isinstance(found[1], OpaqueStateError | ImpurityError)
+                or isinstance(found[1], ImpurityError | OpaqueStateError | ConcretizationTypeError)
             )
         ):
             self.refused.append(one_line(found[1]))

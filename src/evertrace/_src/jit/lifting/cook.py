@@ -309,6 +309,8 @@ class Cook:
         are_constant = all(type(x) is Constant and type(x.value) is not Array for x in items)
         if are_constant and instance_dict(value) is None:
             return Constant(value)
+        if id(value) in self._new:  # an item leads back to it, and was written first
+            return self._new[id(value)]
         recipe = self._note(value, NewTuple(type(value)))
         recipe.items = items
         return self._with_namespace(recipe, value, where)

@@ -167,6 +167,9 @@ class NewTuple(New):
         items = [x.make(kitchen) for x in self.items]
         if self.kind is tuple:
             return tuple(items)
+        made = kitchen.made.get(self)
+        if made is not None:  # an item has needed it, and had it made
+            return made
         made = kitchen.made[self] = tuple.__new__(self.kind, items)
         if self.namespace:
             _give_namespace(made, self.namespace, kitchen)
@@ -300,6 +303,9 @@ class NewException(New):
     def fresh(self, kitchen):
         """Make the exception, then what it carries and leads to, which may lead back to it."""
         args = self.fields["field", "args"].make(kitchen)
+        made = kitchen.made.get(self)
+        if made is not None:  # an argument has needed it, and had it made
+            return made
         made = self.given(kitchen)
         made = exceptions.new_exception(self.cls, args) if made is None else made
         kitchen.made[self] = made
@@ -346,6 +352,9 @@ class NewFunction(New):
         """Make the function."""
         fun = self.fun
         cells = tuple([c.make(kitchen) for c in self.cells])
+        made = kitchen.made.get(self)
+        if made is not None:  # what its cells hold has needed it, and had it made
+            return made
         made = self.given(kitchen)
         if made is None or not all(map(operator.is_, cells, made.__closure__ or ())):
             made = types.FunctionType(fun.code, fun.namespace, fun.name, None, cells or None)
