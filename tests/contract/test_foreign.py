@@ -13,7 +13,6 @@ EVERY = 8  # one of so many runs each time, the others in the slow tests
 # What is refused, and in which words.
 REFUSED = {
     "structures.Vec2": "is a generator function",
-    "difflib.ndiff": "a generator that the function has made",
     "datetime.datetime": "what it holds cannot be seen",
     "functools.cmp_to_key": "a type that the function has made",
     "collections.OrderedDict": "a weakref.ProxyType",

@@ -548,7 +548,7 @@ GROUPS = {
                   refused=UNMADE),
         _iterator("`itertools.tee`", lambda n: itertools.tee([n])[0], refused=UNMADE),
         _iterator("`itertools.product`", lambda n: itertools.product([n], [1]), refused=UNMADE),
-        _iterator("generator", lambda n: (i for i in (n,)), refused=UNMADE),
+        _iterator("generator", lambda n: (i for i in (n,))),
         _iterator("generator, begun", started, refused=UNMADE),
         _iterator("generator, at its end", exhausted, refused=UNMADE),
     ),

@@ -9,6 +9,7 @@ import array
 import collections
 import functools
 import gc
+import inspect
 import io
 import itertools
 import operator
@@ -17,6 +18,8 @@ import types
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from evertrace._src.jit.lifting.reached import is_default
 
 
 class Kind(NamedTuple):
@@ -214,6 +217,34 @@ def make_iterator(make, args, *state):
     return made
 
 
+def _take_generator(value):
+    """Take a generator apart that has not begun: the function that made it, and its arguments."""
+    if inspect.getgeneratorstate(value) != inspect.GEN_CREATED:
+        return None
+    code, held = value.gi_code, value.gi_frame.f_locals
+    found = gc.get_referents(value)
+    fun = next((x for x in found if type(x) is types.FunctionType and x.__code__ is code), None)
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for i, name in enumerate(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]):
+        if is_default(held[name]):
+            continue  # the function takes it by itself
+        if i == len(args) and i < code.co_argcount:
+            args.append(held[name])
+        else:
+            kwargs[name] = held[name]
+    rest = list(code.co_varnames[code.co_argcount + code.co_kwonlyargcount :])
+    if code.co_flags & inspect.CO_VARARGS:
+        args += held[rest.pop(0)]
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        kwargs |= held[rest.pop(0)]
+    return None if fun is None else (fun, tuple(args), kwargs)
+
+
+def _make_generator(fun, args, kwargs):
+    return fun(*args, **kwargs)
+
+
 def position_of(iterator):
     """Return in words where an iterator stands, which tells whether it was moved."""
     if type(iterator) is types.GeneratorType:
@@ -281,6 +312,7 @@ MADE: dict[type, Kind] = {
     },
     bytearray: Kind(lambda value: (bytes(value),), bytearray),
     array.array: Kind(lambda value: (value.typecode, value.tobytes()), array.array),
+    types.GeneratorType: Kind(_take_generator, _make_generator),
     io.StringIO: Kind(_take_state, _with_state(io.StringIO)),
     io.BytesIO: Kind(_take_state, _with_state(io.BytesIO)),
     **{type(x): Kind(_take_iterator, make_iterator) for x in _iterators()},

@@ -49,6 +49,11 @@ def plain_argument(x):
     return owner.plain(x) if type(owner) is Reached else x
 
 
+def is_default(x):
+    """Whether an argument was not given, but is what stands for the function's default."""
+    return type(x) is StandIn and type(object.__getattribute__(x, "owner")) is Reached
+
+
 def _read_too_early(found):
     return errors.user_error(
         errors.OpaqueStateError,
