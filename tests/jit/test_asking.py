@@ -365,3 +365,29 @@ def test_all_texts_of_a_module_are_made(made, name):
             assert not _left_to_make(rewriting.instructions_of(new.co_code), new)
             assert [*new.co_positions()][: len([*code.co_positions()])] == [*code.co_positions()]
             assert asking.original(new) is code
+
+
+WARM = (
+    "add(sorted(x), y if y else z)",
+    "add(sorted(x), y if z else z, k=len(x))",
+    "[max(x), y is z, min(x), y if y else 0]",
+    "add(y if y else 0, sorted(x, reverse=True))",
+    "add(add(x), x is y, add(y))",
+    "add(*x, add(x).index(0) if z is y else len(x), y is not x)",
+)
+
+
+@pytest.mark.parametrize("expression", WARM)
+def test_calls_stay_right_when_they_are_warm(expression):
+    """Python 3.11 has two instructions for a call, and a warm first one skips the second."""
+    far = "\n".join(f"        far = x.b{i} + x.c{i} * {i}.5" for i in range(40))
+    space = {"add": lambda *args, **kwargs: (args, kwargs)}
+    exec(
+        "def f(x, y, z, never=False):\n"
+        "    for _ in range(3):\n        pass\n"  # else nothing gets warm
+        f"    out = {expression}\n    if never:\n{far}\n    return out",
+        space,
+    )
+    made = made_to_ask(space["f"])
+    for _ in range(100):
+        assert made([3, 1, 2], 1, 2) == space["f"]([3, 1, 2], 1, 2)

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 _OP = dis.opmap
 _EXTENDED, _CACHE = _OP["EXTENDED_ARG"], 0
+_PRECALL = _OP.get("PRECALL", -1)
+_CALL = _OP["CALL"] if "PRECALL" in _OP else -1
 _JUMPS = frozenset(dis.hasjrel)  # from Python 3.11 on there are no others
 _BACKWARD = frozenset(_OP[x] for x in _OP if "JUMP_BACKWARD" in x or x == "END_ASYNC_FOR") & _JUMPS
 _FIXED = _JUMPS.union(
@@ -163,20 +165,26 @@ class Writer:
 
     def _movable(self, i, gone):
         """Return an instruction with a neighbour that can move with it, to make room for a jump."""
-        this, before, after = self.instructions[i], self.instructions[i - 1], None
-        if i + 1 < len(self.instructions):
-            after = self.instructions[i + 1]
-        if this.start not in self.targets and i and self._moves(i - 1, before, this, gone):
-            return i - 1, i
-        if after and after.start not in self.targets and self._moves(i + 1, after, this, gone):
-            return i, i + 1
+        for moved in ((*self._whole(i - 1), i), (i, *self._whole(i + 1))):
+            starts = [self.instructions[j].start for j in moved[1:]]
+            if len(moved) > 1 and self.targets.isdisjoint(starts) and self._move(moved, i, gone):
+                return moved
         return (i,)
 
-    def _moves(self, i, x, this, gone):
-        return (
-            x.op not in _FIXED
-            and i not in gone
-            and self._range_of(x.offset) == self._range_of(this.offset)
+    def _whole(self, i):
+        """Return an instruction, by its position, with the one that it may run, too, or ()."""
+        if not 0 <= i < len(self.instructions):
+            return ()
+        # Python 3.11 calls in two instructions, of which the first, once warm, skips the second.
+        op = self.instructions[i].op
+        return (i - 1, i) if op == _CALL else (i, i + 1) if op == _PRECALL else (i,)
+
+    def _move(self, moved, i, gone):
+        """Whether instructions can move with the one at `i`."""
+        handler = self._range_of(self.instructions[i].offset)
+        others = [self.instructions[j] for j in moved if j != i]
+        return gone.isdisjoint(moved) and all(
+            x.op not in _FIXED and self._range_of(x.offset) == handler for x in others
         )
 
     @staticmethod
