@@ -74,18 +74,27 @@ def is_users(filename: str) -> bool:
 _PICKLED = "<dynamic-code>"
 """The file that cloudpickle says of all code."""
 
+_GENERATED = "<string>"
+"""The file of what `dataclass` and `namedtuple` write, and of ``python -c``."""
+
 
 def is_ours(code: CodeType, namespace: dict[str, Any]) -> bool:
-    """Whether code is ours: pickled by value it has lost its file, but not the module's name."""
-    if code.co_filename == _PICKLED:
-        return str(namespace.get("__name__")).startswith("evertrace.")
+    """Whether code is ours: made or pickled, it has no file of its own, but a module's name."""
+    if code.co_filename in (_PICKLED, _GENERATED):
+        return _module_of(namespace).startswith("evertrace.")
     return code.co_filename.startswith(PACKAGE_PREFIX)
 
 
 def is_users_frame(frame: FrameType) -> bool:
     """Whether a frame is shown to users, as `is_users` says of its file."""
     code = frame.f_code
+    if code.co_filename == _GENERATED and _module_of(frame.f_globals).startswith("namedtuple_"):
+        return False
     return not (_skipped[code.co_filename] or is_ours(code, frame.f_globals))
+
+
+def _module_of(namespace: dict[str, Any]) -> str:
+    return str(namespace.get("__name__"))
 
 
 def user_source() -> Source | None:

@@ -75,8 +75,8 @@ def entries_of(traceback: TracebackType | None) -> Iterator[TracebackType]:
         traceback = traceback.tb_next
 
 
-def _is_frame_of_ours(entry: TracebackType) -> bool:
-    frame = entry.tb_frame
+def is_frame_of_ours(frame: FrameType) -> bool:
+    """Whether a frame is none of the user's program: of the package, or put in between by it."""
     is_trampoline = "evertrace_hook" in frame.f_code.co_varnames  # see `jit/lifting/code`
     return is_trampoline or source.is_ours(frame.f_code, frame.f_globals)
 
@@ -85,7 +85,7 @@ def is_ours(error: Exception) -> bool:
     """Whether it is an error of our own making: no one has worded it, and we raised it."""
     innermost: FrameType | None = None  # of the user's and ours: NumPy works for who calls it
     for x in entries_of(error.__traceback__):
-        if _is_frame_of_ours(x) or source.is_users_frame(x.tb_frame):
+        if is_frame_of_ours(x.tb_frame) or source.is_users_frame(x.tb_frame):
             innermost = x.tb_frame
     if innermost is None or innermost.f_code in _in_place_of_python:
         return False
@@ -112,9 +112,9 @@ def _users(traceback: TracebackType | None, is_worded: bool = False) -> Tracebac
     last = len(entries)
     while is_worded and last and _is_helpers(entries[last - 1].tb_frame.f_code.co_filename):
         last -= 1
-    if not (last and _is_frame_of_ours(entries[last - 1])):  # the user has called a library
+    if not (last and is_frame_of_ours(entries[last - 1].tb_frame)):  # the user has called a library
         last = len(entries)
-    kept = [x for x in entries[:last] if not _is_frame_of_ours(x)]
+    kept = [x for x in entries[:last] if not is_frame_of_ours(x.tb_frame)]
     if len(kept) == len(entries):
         return traceback
     made = None
@@ -144,7 +144,7 @@ def _keep_whole(error: Exception) -> None:
             whole.__traceback__ = TracebackType(
                 whole.__traceback__, x.tb_frame, x.tb_lasti, x.tb_lineno
             )
-    elif any(map(_is_frame_of_ours, entries)):
+    elif any(is_frame_of_ours(x.tb_frame) for x in entries):
         whole = UnfilteredStackTrace(
             f"{type(error).__name__}: {error}\n\nThe above is the error as it was raised; the "
             "traceback below leaves evertrace's own frames out."
@@ -165,7 +165,8 @@ def _forget_handled(error: BaseException) -> None:
         if context is None:
             return
         entries = [*entries_of(context.__traceback__)]
-        if entries and all(map(_is_frame_of_ours, entries)) and context is not last.__cause__:
+        is_inner = bool(entries) and all(is_frame_of_ours(x.tb_frame) for x in entries)
+        if is_inner and context is not last.__cause__:
             last.__context__ = context.__context__
         else:
             context.__traceback__ = _users(context.__traceback__)
@@ -175,5 +176,5 @@ def _forget_handled(error: BaseException) -> None:
 def _hide(traceback: TracebackType | None) -> None:
     """Mark our frames as IPython and pytest have it."""
     for x in entries_of(traceback):
-        if _is_frame_of_ours(x):
+        if is_frame_of_ours(x.tb_frame):
             x.tb_frame.f_locals["__tracebackhide__"] = True

@@ -81,7 +81,7 @@ class Clock:
         self._last = now
 
     def _entered(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if not source.is_users(frame.f_code.co_filename) or len(self._stack) > _DEEPEST:
+        if not source.is_users_frame(frame) or len(self._stack) > _DEEPEST:
             return None
         self._tick()
         caller = self._stack[-1][1]
