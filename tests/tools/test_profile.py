@@ -1,5 +1,6 @@
 """`profile`: which lines it names, what they did, and the picture of it."""
 
+import functools
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -8,7 +9,10 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src.tools import work
+from evertrace._src.config import override
+from evertrace._src.tools import limits, work
+from evertrace._src.tools.limits import Limits
+from evertrace._src.tools.lines import Clock, Node
 from evertrace._src.tools.profile import Profile
 from tests.docs.docstrings import run_docstring
 
@@ -135,6 +139,100 @@ def test_pictures_are_svg(tmp_path):
 def test_examples_of_what_profile_returns(member, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     run_docstring(member.__name__, member)
+
+
+def eager_loop(x):
+    for _ in range(20):
+        x = jnp.sin(x)
+    return x.sum()
+
+
+@functools.partial(ev.jit, engine="spmd")
+def divided(x, w):
+    return jnp.tanh(x @ w)
+
+
+def test_eager_loops_and_divided_programs_are_named():
+    report = ev.profile(eager_loop)(X)
+    assert report.named > 0.9
+    assert by_text(report)["x = jnp.sin(x)", False]["visits"] == 20
+    mesh = ev.make_mesh((len(ev.devices()),), ("d",))
+    rows = ev.device_put(jnp.ones((8, 30)), ev.NamedSharding(mesh, ev.P("d")))
+    report = ev.profile(divided)(rows, W)
+    assert report.named > 0.9
+    row = by_text(report)["return jnp.tanh(x @ w)", True]
+    assert row["flops"] == 2 * 8 * 30 * 30 + 8 * 30
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", ["native", "xla"])
+def test_a_line_waits_for_what_it_has_begun(engine):
+    waited, step = [], ev.jit(lambda x: jnp.sin(x) + 1, engine=engine)
+
+    def f(x):
+        y = step(x)
+        kept.append(y)
+        return y + 1
+
+    kept, first = [], f.__code__.co_firstlineno
+    f(X)  # traces
+    clock = Clock(Node("", 0, ""), lambda new: waited.append((clock._stack[-1][1].line, new)))
+    result, _ = clock.measure(lambda: f(X))
+    by_line = {
+        line - first: list(map(id, new)) for line, new in waited if line - first in (1, 2, 3)
+    }
+    assert by_line[1] == [id(kept[-1])]  # before the line after it begins
+    assert by_line[2] == []  # nothing is new
+    assert id(result) in by_line[3]
+
+
+SLOW = Limits(flops=100.0, bytes=1000.0)
+
+
+def test_lines_are_held_against_the_limits_of_the_machine(monkeypatch):
+    monkeypatch.setattr(limits, "of_this_machine", lambda: SLOW)
+    report = ev.profile(model)(W, X)
+    rows = by_text(report)
+    row = rows["y = x @ w", True]
+    assert (row["bound"], row["least"]) == ("arithmetic", row["flops"] / 100)
+    row = rows["return a + 1", False]  # a flop, and eight bytes, for each element
+    assert (row["bound"], row["least"]) == ("arithmetic", 6.0)
+    report.limits = Limits(flops=1e9, bytes=1000.0)
+    row = by_text(report)["return a + 1", False]
+    assert (row["bound"], row["least"]) == ("memory", 2 * 4 * 20 * 30 / 1000)
+    assert f"memory {100 * row['least'] / row['seconds']:.0f} %  test_profile.py:" in repr(report)
+    assert "of what this machine reaches, 1G flops or 1k bytes per second" in repr(report)
+
+
+def test_an_accelerator_has_other_limits(monkeypatch):
+    monkeypatch.setattr("evertrace._src.engines.runtime.computes_on_cpu", lambda: False)
+    assert limits.of_this_machine() is None
+
+
+DAMAGED = ("", "{}", "[1, 2]", '{"flops": -1, "bytes": 1}', '{"flops": [], "bytes": 1}')
+
+
+def test_limits_are_measured_once_and_kept(monkeypatch, tmp_path):
+    counted = []
+    monkeypatch.setattr(limits, "measured", lambda cores: counted.append(cores) or SLOW)
+    known = limits._known.__wrapped__
+    with override(compilation_cache_dir=str(tmp_path)):
+        assert known(3) == known(3) == SLOW
+        assert known(4) == SLOW  # of so many cores
+        assert counted == [3, 4]
+        kept = sorted(tmp_path.glob("limits-*.json"))
+        for damaged in DAMAGED:
+            for path in kept:
+                path.write_text(damaged)
+            assert known(3) == SLOW
+        assert counted == [3, 4] + [3] * len(DAMAGED)
+    with override(compilation_cache_dir=""):
+        assert known(5) == SLOW
+    assert counted[-1] == 5
+
+
+def test_what_is_measured_is_positive():
+    assert all(0 < value < float("inf") for value in limits.measured(1))
 
 
 def total(fun, *args):

@@ -76,7 +76,7 @@ def program_key(*parts: bytes) -> bytes:
     Args:
       *parts: all that the code depends on besides this machine: the program, versions, options.
     """
-    digest = hashlib.sha256(_environment_key())
+    digest = hashlib.sha256(environment_key())
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
@@ -244,7 +244,7 @@ def default_folder() -> Path:
 
 
 @functools.cache
-def _environment_key() -> bytes:
+def environment_key() -> bytes:
     """Digest of what is the same for all programs of this process: system and processor."""
     # The format: entries of another one are not found, rather than found to be unsound.
     # The number of cores: XLA divides loops among them when it compiles.

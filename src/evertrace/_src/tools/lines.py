@@ -58,10 +58,14 @@ class Clock:
 
     Args:
       root: the node of the call.
+      settle: waits for the arrays in a value, so that a line's time is that of what it has begun.
     """
 
-    def __init__(self, root: Node):
-        self._stack, self._last = [(root, root)], 0.0  # (who called the frame, its present line)
+    def __init__(self, root: Node, settle: Callable[[Any], Any] = lambda value: None):
+        # Who called the frame, its present line, the addresses of its variables' values.
+        self._stack: list[tuple[Node, Node, set[int]]] = [(root, root, set())]
+        self._last = 0.0
+        self._settle = settle
 
     def measure(self, call: Callable[[], Any]) -> tuple[Any, float]:
         """Return what a call returns, and the seconds that it took."""
@@ -85,18 +89,20 @@ class Clock:
             return None
         self._tick()
         caller = self._stack[-1][1]
-        self._stack.append((caller, self._node(caller, frame)))
+        self._stack.append((caller, self._node(caller, frame), set()))
         return self._moved
 
     def _moved(self, frame: FrameType, event: str, arg: Any) -> Any:
+        values = [arg, *frame.f_locals.values()] if event == "return" else frame.f_locals.values()
+        caller, _, known = self._stack[-1]
+        self._settle([x for x in values if id(x) not in known])  # not all of a large tree each time
         self._tick()
         if event == "return":
             self._stack.pop()
         elif event == "line":
-            caller = self._stack[-1][0]
             node = self._node(caller, frame)
             node.visits += 1
-            self._stack[-1] = caller, node
+            self._stack[-1] = caller, node, {id(x) for x in values}
         return self._moved
 
     def _node(self, caller: Node, frame: FrameType) -> Node:

@@ -13,7 +13,7 @@ from evertrace._src.api.arguments import check_callable
 from evertrace._src.api.devices import block_until_ready
 from evertrace._src.api.tracing import jit
 from evertrace._src.support import set_module
-from evertrace._src.tools import flame, work
+from evertrace._src.tools import flame, limits, work
 from evertrace._src.tools.lines import Clock, Node
 from evertrace._src.tools.timing import in_words, name_of
 from evertrace._src.tracebacks import shortened
@@ -38,6 +38,9 @@ class Profile:
       result: what the call returned.
       first: seconds of the first call, which may trace and compile; it is not in the table.
       seconds: of the call that was measured, its arrays waited for.
+      limits: the operations and bytes per second that this machine reaches, ``(flops, bytes)``;
+        None where it is not known what computes: operations and bytes are missing, or an
+        accelerator runs programs.
       missing: why operations and bytes are not known, or "".
 
     Example:
@@ -50,19 +53,31 @@ class Profile:
         self.name, self._root, self.result = name, root, result
         self.first, self.seconds = first, seconds
         self.missing = ""
+        self.limits: limits.Limits | None = None
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """The lines that took longest first: dicts of what the table shows, times in seconds."""
+        """The lines that took longest first: dicts of what the table shows, times in seconds.
+
+        "bound" says which limit of the machine a line's operations and bytes meet first, "memory"
+        or "arithmetic", and "least" the seconds that they take there; None where that is unknown.
+        """
         found: dict[Any, dict[str, Any]] = {}
         for node in self._root.all():
             row = found.setdefault((*node.place, node.is_estimate), _row(node))
             row["seconds"] += node.seconds
             row["visits"] += node.visits
+        for row in found.values():
+            row["bound"], row["least"] = self._bound(row["flops"] or 0.0, row["bytes"] or 0.0)
         return sorted(
             [row for row in found.values() if row["seconds"] or row["flops"]],
             key=lambda row: -row["seconds"],
         )
+
+    def _bound(self, flops: float, size: float) -> tuple[str | None, float | None]:
+        if self.limits is None or not (flops or size):
+            return None, None
+        return self.limits.binding(flops, size)
 
     @property
     def named(self) -> float:
@@ -105,13 +120,13 @@ class Profile:
             f"named (the first call took {in_words(self.first)})"
         )
         lines = self.lines
-        rows = [f"{'time':>9} {'%':>4} {'visits':>6} {'flops':>8} {'bytes':>8}  line"]
+        rows = [f"{'time':>9} {'%':>4} {'visits':>6} {'flops':>8} {'bytes':>8} {'limit':>15}  line"]
         for row in lines[:_SHOWN]:
             share = 100 * row["seconds"] / max(self.seconds, 1e-12)
             time = f"{'~' if row['is_estimate'] else ''}{in_words(row['seconds'])}"
             rows.append(
                 f"{time:>9} {share:>4.0f} {row['visits'] or '':>6} {_number(row['flops']):>8} "
-                f"{_number(row['bytes']):>8}  {row['line']}"
+                f"{_number(row['bytes']):>8} {_limit(row):>15}  {row['line']}"
             )
         rest = lines[_SHOWN:]
         if rest:
@@ -119,6 +134,12 @@ class Profile:
             rows.append(f"{in_words(seconds):>9} in {len(rest)} lines more")
         if any(row["is_estimate"] for row in lines):
             rows.append("~: the measured time of a program, divided by estimates of its operations")
+        if self.limits is not None:
+            rows.append(
+                f"limit: how much of what this machine reaches, {_number(self.limits.flops)} flops "
+                f"or {_number(self.limits.bytes)} bytes per second; over 100 % where caches or "
+                "fused operations spare memory"
+            )
         if self.missing:
             rows.append(f"flops and bytes are not known: {self.missing}")
         return "\n".join([head, *rows])
@@ -134,6 +155,13 @@ def _row(node: Node) -> dict[str, Any]:
         "line": text_of(node),
         "place": node.place,
     }
+
+
+def _limit(row: dict[str, Any]) -> str:
+    """Return which limit binds a line, and how near to it the line is."""
+    if row["bound"] is None or not row["seconds"]:
+        return ""
+    return f"{row['bound']} {100 * row['least'] / row['seconds']:.0f} %"
 
 
 def text_of(node: Node) -> str:
@@ -161,8 +189,11 @@ def profile(fun: Callable[P, Any]) -> Callable[P, Profile]:
 
     The first call traces and compiles. What `fun` changes it changes twice. Operations and bytes
     come from its program, which is traced once more, by JAX's rules; where that cannot be done,
-    because the function looks at values, the report says so and has times only. Lines are
-    seen by `sys.settrace`, which makes Python's own work slower, in this thread alone.
+    because the function looks at values, the report says so and has times only. They are held
+    against what this machine reaches: which of both limits binds a line, and how near it is. The
+    first profile measures that, in about a second, for the folder of the compilation cache.
+    Lines are seen by `sys.settrace`, which makes Python's own work slower, in this thread alone.
+    A line has the time of what it begins: the arrays in variables are waited for behind it.
 
     Args:
       fun: any function, jitted or not.
@@ -196,6 +227,7 @@ def profile(fun: Callable[P, Any]) -> Callable[P, Profile]:
         found = Profile(name_of(fun), root, result, first, seconds)
         try:
             _add_work(root, fun, args, kwargs)
+            found.limits = limits.of_this_machine()
         except Exception as error:  # an explanation never makes a call fail
             what = str(error).partition("\n")[0]
             found.missing = f"tracing it raises {type(error).__name__}: {what}"
@@ -205,7 +237,18 @@ def profile(fun: Callable[P, Any]) -> Callable[P, Profile]:
 
 
 def _timed(fun: Any, args: Any, kwargs: Any, root: Node) -> tuple[Any, float]:
-    return Clock(root).measure(lambda: block_until_ready(fun(*args, **kwargs)))
+    return Clock(root, _settle).measure(lambda: block_until_ready(fun(*args, **kwargs)))
+
+
+def _settle(value: Any) -> None:
+    """Wait for the arrays in a value, where it is one or a tree of such as functions return.
+
+    Programs run while Python goes on, and the line that began one is to have its time.
+    """
+    try:
+        block_until_ready(value)
+    except Exception:  # no tree, or a failure that the program meets by itself
+        return
 
 
 def _root_of(fun: Any) -> Node:
