@@ -291,6 +291,14 @@ def test_smap_divides_one_dimension():
         np.testing.assert_array_equal(total(V), [12, 16])
 
 
+def test_errors_in_pmap_name_the_users_function():
+    def row(x):
+        return jnp.sum(x, axis=4)
+
+    with pytest.raises(ValueError, match=r"called from vmap\(row\), jit\(row\)"):
+        ev.pmap(row)(jnp.ones((1, 3)))
+
+
 def test_pmap_on_one_device():
     devices = ev.devices()[:1] * 8  # only their number matters
     total = ev.pmap(lambda a, k: lax.psum(a, "i") * k, "i", in_axes=(0, None), devices=devices)

@@ -84,6 +84,9 @@ def test_a_program_that_fails_is_reported_with_its_traceback(tmp_path):
 def test_there_has_to_be_a_program(capsys):
     assert command.main(["report", "no-such-file.py"]) == 2
     assert capsys.readouterr().err == "evertrace report: there is no file no-such-file.py\n"
+    with pytest.raises(SystemExit):
+        command.main(["report"])
+    assert capsys.readouterr().err.endswith("are required: FILE.py\n")
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -360,6 +360,7 @@ def pmap(
         out = mapped(tuple([args[i] for i in rest]), kwargs)
         return _over_devices(where, out, out_axes, devices, backend)
 
+    whole.__name__ = function_name(fun)  # for errors of `jit`
     return functools.wraps(fun)(jit(whole, static_argnums=static))
 
 

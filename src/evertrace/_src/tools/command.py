@@ -57,7 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     page = commands.add_parser("report", help="run a program and write a page of what was compiled")
     page.add_argument("-o", "--output", help="the page; FILE.html by default")
     page.add_argument("file", metavar="FILE.py", help="the program")
-    page.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
+    rest = page.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
+    rest.required = False  # as later Pythons have it: else a missing file is said to be two things
     page.set_defaults(run=lambda options: report.main(options))
     commands.add_parser("launch", help="run a program in several processes that work together")
     return parser
