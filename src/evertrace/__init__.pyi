@@ -104,13 +104,13 @@ from evertrace._src.sharding.explained import ShardingReport as ShardingReport
 from evertrace._src.sharding.explained import explain_sharding as explain_sharding
 from evertrace._src.sharding.layout import NamedSharding as NamedSharding
 from evertrace._src.sharding.layout import P as P
-from evertrace._src.sharding.maps import pmap as pmap
 from evertrace._src.sharding.maps import shard_map as shard_map
 from evertrace._src.sharding.maps import smap as smap
 from evertrace._src.sharding.mesh import make_mesh as make_mesh
 from evertrace._src.sharding.mesh import set_mesh as set_mesh
 from evertrace._src.sharding.planned import DevicePlan as DevicePlan
 from evertrace._src.sharding.planned import plan as plan
+from evertrace._src.sharding.pmapped import pmap as pmap
 from evertrace._src.sharding.simulated import simulate_devices as simulate_devices
 from evertrace._src.tools.profile import profile as profile
 from evertrace._src.tools.timing import timeit as timeit

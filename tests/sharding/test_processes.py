@@ -24,6 +24,7 @@ from evertrace import lax
 from evertrace.sharding import NamedSharding, PartitionSpec as P
 
 rank, count, address = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+ev.config.update("num_cpu_devices", int(sys.argv[5]))
 ev.distributed.initialize(address, count, rank)
 mesh = ev.make_mesh((ev.device_count(),), ("i",))
 rows, whole = NamedSharding(mesh, P("i")), NamedSharding(mesh, P())
@@ -55,7 +56,7 @@ def free_address():
         return f"127.0.0.1:{s.getsockname()[1]}"
 
 
-def start(code, count, address):
+def start(code, count, address, devices=1):
     """Start processes, in which `rank` is the number of each."""
     met = tempfile.mkdtemp(prefix="evertrace-met-")
     atexit.register(shutil.rmtree, met)
@@ -63,7 +64,12 @@ def start(code, count, address):
         Path(met),
         [
             subprocess.Popen(
-                [sys.executable, "-c", PRELUDE + code, str(rank), str(count), address, met],
+                [
+                    sys.executable,
+                    "-c",
+                    PRELUDE + code,
+                    *map(str, (rank, count, address, met, devices)),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -82,9 +88,9 @@ class Processes(list):
         self.met = met
 
 
-def outcome(code, count=2, seconds=100):
+def outcome(code, count=2, seconds=100, devices=1):
     """Run processes to their ends; returns their exit codes and what they printed."""
-    processes = start(code, count, free_address())
+    processes = start(code, count, free_address(), devices)
     texts = [p.communicate(timeout=seconds) for p in processes]
     codes = [p.returncode for p in processes]
     assert codes[0] == 0, texts[0][1][-3000:]
@@ -132,6 +138,59 @@ def test_two_processes_work_on_one_program():
     assert codes == [0, 0]
     said = "ValueError: Array: only parts of the array of type f32[8] are in this process."
     assert texts == [f"Array(f32[8], in parts of which others are elsewhere) | {said} | {said}"] * 2
+
+
+PMAP = """
+mine = np.arange(2, dtype=np.float32) + 10 * rank  # in all 0, 1, 10, 11
+summed = lambda v: lax.psum(v, "i")
+def check(found, want):
+    assert found.is_fully_addressable, found
+    np.testing.assert_array_equal(found, want)
+    return found
+first = check(ev.pmap(summed, "i")(mine), [22, 22])
+assert first.devices() == set(ev.local_devices())
+check(ev.pmap(lambda v: v * 2, "i")(first), [44, 44])
+check(ev.pmap(lambda v: lax.axis_index("i"), "i")(mine), [2 * rank, 2 * rank + 1])
+check(ev.pmap(summed, "i", out_axes=None)(mine), 22)
+check(ev.pmap(lambda v, k: summed(v) * k, "i", in_axes=(0, None))(mine, 3.0), [66, 66])
+check(ev.pmap(lambda v, n: v**n, static_broadcasted_argnums=1)(mine, 2), mine**2)
+check(ev.pmap(lambda *, v: summed(v), "i")(v=mine), [22, 22])
+check(ev.pmap(summed, "i", in_axes=1, out_axes=1)(np.stack([mine] * 3)), np.full((3, 2), 22))
+check(ev.pmap(summed, "i", devices=ev.local_devices())(mine), [mine.sum()] * 2)
+check(ev.pmap(lambda v: lax.all_gather(v, "i"), "i")(mine), [[0, 1, 10, 11]] * 2)
+check(
+    ev.pmap(lambda v: lax.ppermute(v, "i", [(n, (n + 1) % 4) for n in range(4)]), "i")(mine),
+    [[11, 0], [1, 10]][rank],
+)
+check(ev.pmap(ev.grad(lambda v: summed(v**2) / 2), "i")(mine), 4 * mine)
+keys = ev.random.split(ev.random.key(rank), 2)
+drawn = ev.pmap(lambda key: (ev.random.uniform(key), key))(keys)
+check(drawn[0], ev.vmap(ev.random.uniform)(keys))
+np.testing.assert_array_equal(ev.random.key_data(drawn[1]), ev.random.key_data(keys))
+print(text_of(ev.pmap(summed, "i"), a))
+print(text_of(ev.pmap(summed, "i"), np.arange(4.0)))
+print(text_of(ev.jit(ev.pmap(summed, "i")), mine))
+print(text_of(ev.grad(lambda v: ev.pmap(summed, "i")(v).sum()), mine))
+"""
+
+
+@pytest.mark.slow
+def test_pmap_is_over_the_devices_of_all_processes():
+    codes, texts = outcome(PMAP, devices=2)
+    traced = (
+        "ValueError: pmap(<lambda>): the mapped axis has size 2 in a program that is traced, and "
+        "the 4 devices are of several processes."
+    )
+    said = [
+        "ValueError: pmap(<lambda>): an array of shape (8,) is over several processes, and each "
+        "passes the part of its own devices.",
+        "ValueError: pmap(<lambda>): an array of shape (4,) is mapped along axis 0, and this "
+        "process has 2 of the 4 devices.",
+        traced,
+        traced,
+    ]
+    assert codes == [0, 0]
+    assert texts == ["\n".join(said)] * 2
 
 
 THEIRS = """

@@ -378,7 +378,7 @@ missing.install(Array)
 
 
 def _part(host, aval, device):
-    return Array(aval.update(shape=host.shape), np.ascontiguousarray(host), None, device, True)
+    return Array(aval.update(shape=host.shape), np.asarray(host, order="C"), None, device, True)
 
 
 def _unpickle(host, dtype, weak_type, sharding=None):

@@ -14,16 +14,13 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import errors, tree
-from evertrace._src.api.devices import device_put
 from evertrace._src.api.tracing import jit
 from evertrace._src.arrays.array import Array
 from evertrace._src.engines import runtime
-from evertrace._src.sharding.assembly import (
-    make_array_from_callback,
-    make_array_from_process_local_data,
-)
+from evertrace._src.sharding.assembly import make_array_from_callback
 from evertrace._src.sharding.distributed import membership
 from evertrace._src.sharding.layout import NamedSharding, PartitionSpec
+from evertrace._src.sharding.local import from_mesh, to_mesh
 from evertrace._src.sharding.mesh import Mesh
 from evertrace._src.support import set_module
 
@@ -192,7 +189,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
     leaves, treedef = tree.flatten(local_inputs)
     specs = tree.broadcast_prefix(pspecs, local_inputs, lambda x: x is None)
     shardings = [NamedSharding(global_mesh, _spec(spec)) for spec in specs]
-    return tree.unflatten(treedef, list(map(_global, leaves, shardings)))
+    return tree.unflatten(treedef, list(map(to_mesh, leaves, shardings)))
 
 
 @multihost_utils
@@ -217,39 +214,11 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspec
     leaves, treedef = tree.flatten(global_inputs)
     specs = tree.broadcast_prefix(pspecs, global_inputs, lambda x: x is None)
     pairs = zip(leaves, specs, strict=True)
-    return tree.unflatten(treedef, [_local(x, global_mesh, _spec(spec)) for x, spec in pairs])
+    return tree.unflatten(treedef, [from_mesh(x, global_mesh, _spec(spec)) for x, spec in pairs])
 
 
 def _spec(spec):
     return PartitionSpec() if spec is None else spec
-
-
-def _global(x, sharding):
-    if isinstance(x, Array) and not x.is_fully_addressable:
-        return device_put(x, sharding)
-    if sharding.is_fully_addressable:
-        return device_put(x, sharding)
-    return make_array_from_process_local_data(sharding, np.asarray(x))
-
-
-def _local(x, mesh, spec):
-    if not isinstance(x, Array) or x.is_fully_addressable:
-        return x
-    x = device_put(x, NamedSharding(mesh, spec))
-    shards: list[Any] = x.addressable_shards
-    starts = [[s.index[d].indices(n)[0] for s in shards] for d, n in enumerate(x.shape)]
-    places = [sorted({*numbers}) for numbers in starts]
-    part = shards[0].data.shape
-    shape = [len(p) * n for p, n in zip(places, part, strict=True)]
-    whole = np.empty(shape, x.dtype)
-    for i, shard in enumerate(shards):
-        at = [p.index(s[i]) * n for p, s, n in zip(places, starts, part, strict=True)]
-        index = tuple([slice(a, a + n) for a, n in zip(at, part, strict=True)])
-        whole[index] = np.asarray(shard.data)
-    return device_put(whole, NamedSharding(mesh.local_mesh, spec))
-
-
-# ---------------------------------------------------------------- what goes between processes
 
 
 def _described(where, member, arrays, extra, kind: type[Exception] = ValueError, digests=None):

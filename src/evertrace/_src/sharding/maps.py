@@ -1,4 +1,4 @@
-"""`shard_map`, `smap` and `pmap`: functions of one device's part, for all parts.
+"""`shard_map` and `smap`: functions of one device's part, for all parts.
 
 A function of a part is batched over every axis of the mesh, each under its name, so collective
 operations in it mean what they mean under `vmap`: an array is cut into its parts along new leading
@@ -8,23 +8,16 @@ one device; dividing the work is the business of a later change, and not one of 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from evertrace._src import config, doors, errors, tree
-from evertrace._src.api.arguments import call_after, check_callable, flatten_arrays
-from evertrace._src.api.devices import device_put
-from evertrace._src.api.tracing import jit
-from evertrace._src.api.vectorize import vmap
+from evertrace._src import config, errors, tree
+from evertrace._src.api.arguments import check_callable, flatten_arrays
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.arrays.results import flatten_result
 from evertrace._src.arrays.types import AxisName
 from evertrace._src.core.tracer import state
-from evertrace._src.engines import runtime
 from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.sharding.layout import (
     NamedSharding,
@@ -33,7 +26,7 @@ from evertrace._src.sharding.layout import (
     check_axes,
 )
 from evertrace._src.sharding.mapped import is_shown, mapped_program
-from evertrace._src.sharding.mesh import AxisType, Mesh, context_mesh
+from evertrace._src.sharding.mesh import AxisType, context_mesh
 from evertrace._src.sharding.parts import MapCall, of_whole
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
@@ -244,9 +237,6 @@ def _checked_spec(call, name, spec):
     return spec
 
 
-# ------------------------------------------------------------------------ smap and pmap
-
-
 @top
 def smap(
     f: Callable[..., Any] | None = None,
@@ -283,120 +273,3 @@ def smap(
         in_specs=in_axes if in_axes is INFER else specs(in_axes),
         axis_names={axis_name},
     )
-
-
-@top
-def pmap(
-    fun: Callable[..., Any],
-    axis_name: AxisName | None = None,
-    *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    static_broadcasted_argnums: Any = (),
-    devices: Any = None,
-    backend: Any = None,
-    axis_size: Any = None,
-    donate_argnums: Any = (),
-) -> Callable[..., Any]:
-    """Map a function over the leading axis of its arguments, one entry for each device.
-
-    Args:
-      fun: function of trees of arrays.
-      axis_name: name of the axis for collective operations.
-      in_axes: which axis of the arguments is mapped, as for `vmap`.
-      out_axes: where it is in the results, as for `vmap`.
-      static_broadcasted_argnums: positions of arguments that are passed as they are, and traced
-        anew for each of their values.
-      devices: the devices; by default all, of which the first are taken.
-      backend: the platform whose devices there are.
-      axis_size: the size of the axis; needed nowhere, checked if given.
-      donate_argnums: accepted; nothing is donated.
-
-    Returns:
-      The mapped function: a compiled `vmap`, whose axis is no longer than there are devices.
-
-    Raises:
-      ValueError: the axis is longer than there are devices.
-
-    Differs from JAX: everything is computed on one device. New code is better written with
-    `shard_map`.
-
-    Example:
-      >>> ev.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(jnp.ones((1, 2)))
-      Array([[1., 1.]], dtype=float32)
-    """
-    del donate_argnums
-    where = f"pmap({function_name(check_callable('pmap', fun))})"
-    static = static_broadcasted_argnums
-    static = (static,) if isinstance(static, int) else tuple(static)
-    name = "pmap axis" if axis_name is None else axis_name
-    if fix := call_after(where, axis_name):
-        raise errors.user_error(
-            TypeError,
-            f"{where}: axis_name must be a name, got {doors.shown(axis_name)}.",
-            fix=fix,
-            anchor="axis-name",
-        )
-
-    def whole(*args, **kwargs):
-        kept = {i % len(args): args[i] for i in static}
-        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
-
-        def of_rest(rest, named):
-            _check_size(where, dict(state.trace.axes)[name], devices, backend)
-            rest = iter(rest)
-            every = [kept[i] if i in kept else next(rest) for i in range(len(args))]
-            return fun(*every, **named)
-
-        of_rest.__name__ = function_name(fun)  # for errors of `vmap`
-        rest = tuple([i for i in range(len(args)) if i not in kept])
-        mapped = vmap(
-            of_rest,
-            (tuple([axes[i] for i in rest]), 0),
-            out_axes,
-            axis_name=name,
-            axis_size=axis_size,
-        )
-        out = mapped(tuple([args[i] for i in rest]), kwargs)
-        return _over_devices(where, out, out_axes, devices, backend)
-
-    whole.__name__ = function_name(fun)  # for errors of `jit`
-    return functools.wraps(fun)(jit(whole, static_argnums=static))
-
-
-def _over_devices(where, out, out_axes, devices, backend):
-    """Lay results out over as many devices as there are parts, where these are several."""
-    leaves, treedef = tree.flatten(out)
-    axes = tree.flatten_axes(where, treedef, out_axes)
-    sizes = {x.shape[axis] for x, axis in zip(leaves, axes, strict=True) if axis is not None}
-    if len(sizes) != 1 or sizes <= {0, 1}:
-        return out
-    (size,) = sizes
-    found = runtime.devices(backend) if devices is None else devices
-    mesh = Mesh(np.array(found[:size], dtype=object), "pmap axis")
-    placed = [
-        device_put(x, NamedSharding(mesh, _spec_along(axis, x.ndim)))
-        for x, axis in zip(leaves, axes, strict=True)
-    ]
-    return tree.unflatten(treedef, placed)
-
-
-def _spec_along(axis, ndim):
-    """Return the spec that divides one axis of an array, or none."""
-    return PartitionSpec() if axis is None else PartitionSpec(*[None] * (axis % ndim), "pmap axis")
-
-
-def _devices(count):
-    return "is one device" if count == 1 else f"are {count} devices"
-
-
-def _check_size(where, size, devices, backend):
-    """Raise if there are more parts than devices."""
-    count = len(runtime.devices(backend) if devices is None else devices)
-    if size > count:
-        raise errors.user_error(
-            ValueError,
-            f"{where}: the mapped axis has size {size}, and there {_devices(count)}.",
-            fix="use `vmap`, or a leading axis no longer than `ev.device_count()`.",
-            anchor="mesh",
-        )
