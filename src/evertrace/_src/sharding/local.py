@@ -1,5 +1,7 @@
 """Between what one process has of arrays and the arrays over a mesh of several processes."""
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src.api.devices import device_put
@@ -31,13 +33,14 @@ def from_mesh(x, mesh, spec):
         return wrap_key_data(from_mesh(key_data(x), mesh, spec), impl=key_impl(x))
     x = device_put(x, NamedSharding(mesh, spec))
     shards = x.addressable_shards
+    data: list[Any] = [s.data for s in shards]
     starts = [[s.index[d].indices(n)[0] for s in shards] for d, n in enumerate(x.shape)]
     places = [sorted({*numbers}) for numbers in starts]
-    part = shards[0].data.shape
+    part = data[0].shape
     shape = [len(p) * n for p, n in zip(places, part, strict=True)]
     whole = np.empty(shape, x.dtype)
-    for i, shard in enumerate(shards):
+    for i, values in enumerate(data):
         at = [p.index(s[i]) * n for p, s, n in zip(places, starts, part, strict=True)]
         index = tuple([slice(a, a + n) for a, n in zip(at, part, strict=True)])
-        whole[index] = np.asarray(shard.data)
+        whole[index] = np.asarray(values)
     return device_put(whole, NamedSharding(mesh.local_mesh, spec))
