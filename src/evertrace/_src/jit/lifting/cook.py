@@ -404,11 +404,12 @@ class Cook:
         node = self.recorder.lifter.functions.node_of(value)
         if node is not None:
             return self.existing(node)
+        name = value.__name__
         definition = Definition(
-            code_of(value), value.__globals__, value.__name__, value.__qualname__, value.__doc__
+            code_of(value),
+            *(value.__globals__, name, value.__qualname__, value.__doc__, value.__module__),
         )
         recipe = self._note(value, NewFunction(definition))
-        name = value.__name__
         recipe.cells = tuple(
             self._recipe(c, f"{where}: {name}", False) for c in value.__closure__ or ()
         )
@@ -416,8 +417,22 @@ class Cook:
             recipe.defaults = self.state(value.__defaults__, f"{where}: {name}.__defaults__")
         if value.__kwdefaults__:
             recipe.kwdefaults = self.state(value.__kwdefaults__, f"{where}: {name}.__kwdefaults__")
+        recipe.annotations = self._annotations(value, f"{where}: {name}")
         recipe.attributes = {k: self.state(v, f"{where}.{k}") for k, v in value.__dict__.items()}
         return recipe
+
+    def _annotations(self, value, where):
+        """Return the recipes of a function's annotations, which Python 3.14 makes when asked."""
+        found = {}
+        if getattr(value, "__type_params__", ()):
+            found["__type_params__"] = Constant(value.__type_params__)
+        if getattr(value, "__annotate__", None) is not None:
+            found["__annotate__"] = self.state(value.__annotate__, f"{where}.__annotate__")
+        elif held := value.__annotations__:
+            is_of_trace = self._holds_any_of_trace(held)
+            made = self.state(held, where) if is_of_trace else self.call(dict, Constant(held))
+            found["__annotations__"] = made
+        return found
 
     def _write_class(self, value, where):
         """Return a class that was there; nothing can make one again as its statement did."""

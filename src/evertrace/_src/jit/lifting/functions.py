@@ -41,6 +41,11 @@ _INSPECTED = frozenset({
     "getgeneratorlocals", "gi_code", "gi_frame", "gi_yieldfrom",
 })  # fmt: skip
 """Names by which code looks into functions, or into what they give while they are suspended."""
+_COPIERS = frozenset({
+    "asynccontextmanager", "cache", "cached_property", "contextmanager", "getdoc", "lru_cache",
+    "singledispatch", "singledispatchmethod", "update_wrapper", "wraps",
+})  # fmt: skip
+"""Functions of Python's that copy or show what describes a function, and what it carries."""
 _CALLERS = frozenset({"_getframe", "currentframe", "f_back"})
 
 
@@ -167,6 +172,8 @@ class Functions:
         self._enter_globals(fun, node, info)
         self.watch_attributes(fun, node)
         self.lifter.spaces.mention(info.attribute_names, fun.__code__)
+        if _copies(info, fun.__globals__):
+            self.lifter.spaces.mention(DESCRIPTIVE | WHOLE | {"__annotations__"})
 
     def _inspect(self, name):
         """Enter all functions now: code mentions a name by which it can look into them."""
@@ -384,6 +391,13 @@ def _call_after(ref, /, *args, **kwargs):
     """Go on with a call that came to a trampoline just before the trace ended."""
     args = [plain_argument(x) for x in args]
     return ref()(*args, **{k: plain_argument(x) for k, x in kwargs.items()})
+
+
+def _copies(info, namespace):
+    """Whether code can have Python copy what describes a function."""
+    found = [namespace.get(name) for name in info.global_names]
+    names = {x.__name__ for x in found if type(x) is _FUNCTION}  # by whatever name they are there
+    return not _COPIERS.isdisjoint(names | info.global_names | info.attribute_names)
 
 
 def _uses_in(code, name, value):

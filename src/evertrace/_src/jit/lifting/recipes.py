@@ -338,14 +338,15 @@ class NewCell(New):
 class NewFunction(New):
     """A function that was defined in the trace."""
 
-    __slots__ = ("attributes", "cells", "defaults", "fun", "kwdefaults")
+    __slots__ = ("annotations", "attributes", "cells", "defaults", "fun", "kwdefaults")
 
+    annotations: dict[str, Any]  # attribute -> what it is: they, or the function that gives them
     cells: tuple[Any, ...]
     defaults: Any
     kwdefaults: Any
 
     def __init__(self, fun):
-        self.fun = fun
+        self.fun, self.annotations = fun, {}
         self.cells, self.attributes, self.defaults, self.kwdefaults = (), {}, None, None
 
     def fresh(self, kitchen):
@@ -359,9 +360,11 @@ class NewFunction(New):
         if made is None or not all(map(operator.is_, cells, made.__closure__ or ())):
             made = types.FunctionType(fun.code, fun.namespace, fun.name, None, cells or None)
         kitchen.made[self] = made
-        made.__qualname__, made.__doc__ = fun.qualname, fun.doc
+        made.__qualname__, made.__doc__, made.__module__ = fun.qualname, fun.doc, fun.module
         made.__defaults__ = self.defaults and self.defaults.make(kitchen)
         made.__kwdefaults__ = self.kwdefaults and self.kwdefaults.make(kitchen)
+        for name, recipe in self.annotations.items():
+            setattr(made, name, recipe.make(kitchen))
         made.__dict__.update({k: v.make(kitchen) for k, v in self.attributes.items()})
         return made
 
@@ -374,6 +377,7 @@ class Definition(NamedTuple):
     name: str
     qualname: str
     doc: Any
+    module: Any
 
 
 class NewCall(New):
