@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import doors, errors, tree
+from evertrace._src import doors, errors, tracebacks, tree
 from evertrace._src.api.arguments import call_after, check_callable
 from evertrace._src.api.devices import device_put
 from evertrace._src.api.tracing import jit
@@ -134,9 +134,13 @@ class _Mapped:
         self._axes, self.over = (in_axes, out_axes), over
 
     def __call__(self, *args, **kwargs):
-        if membership() is None or state.trace is not EVAL or all(map(is_local, self.over())):
-            return self._program(*args, **kwargs)
-        return self._of_processes(args, kwargs)
+        try:
+            if membership() is None or state.trace is not EVAL or all(map(is_local, self.over())):
+                return self._program(*args, **kwargs)
+            return self._of_processes(args, kwargs)
+        except Exception as error:
+            tracebacks.shorten(error)
+            raise
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)

@@ -59,10 +59,10 @@ def _known(cores: int) -> Limits:
     if folder is None:
         return measured(cores)
     with folder:
-        try:
-            return _read(folder.read(name, _LARGEST))
-        except (ValueError, TypeError, OSError):  # not there, or not what we wrote
-            found = measured(cores)
+        known = _read(folder, name)
+        if known is not None:
+            return known
+        found = measured(cores)
         try:
             folder.write(name, json.dumps(found._asdict()).encode())
         except OSError:  # a full disk: it is measured again
@@ -70,14 +70,14 @@ def _known(cores: int) -> Limits:
     return found
 
 
-def _read(text: bytes) -> Limits:
-    said: Any = json.loads(text)
-    if not isinstance(said, dict) or set(said) != set(Limits._fields):
-        raise ValueError("other limits than ours")
-    found = Limits(**{name: float(value) for name, value in said.items()})
-    if not all(0 < value < float("inf") for value in found):
-        raise ValueError("limits are positive")
-    return found
+def _read(folder: Folder, name: str) -> Limits | None:
+    """Return what a file says, or None where there is none or it is not what we have written."""
+    try:
+        said: Any = json.loads(folder.read(name, _LARGEST))
+        found = Limits(**{name: float(value) for name, value in said.items()})
+    except (AttributeError, ValueError, TypeError, OSError):
+        return None
+    return found if all(0 < value < float("inf") for value in found) else None
 
 
 def measured(cores: int) -> Limits:
