@@ -108,7 +108,7 @@ def test_other_copies_of_python_are_watched():
 
     jitted = ev.jit(make)
     for doc in ("one", "two"):
-        assert jitted(_make("f", doc, {}, 0))[2] == doc
+        assert jitted(_make("f", doc, {}, 0)) == (True, True, doc)
 
 
 def test_a_function_that_is_made_has_all_of_its_own():

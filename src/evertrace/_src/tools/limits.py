@@ -8,7 +8,6 @@ done once for a machine, and kept in the folder of the cache on disk.
 import functools
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ import numpy as np
 
 from evertrace._src.engines import cache, cache_contents, runtime
 from evertrace._src.engines.cache_folder import Folder
+from evertrace._src.engines.xla import room
 
 _SIDE = 1024  # of the matrices
 _BYTES = 1 << 26  # that are copied: more than caches hold
@@ -44,7 +44,7 @@ class Limits(NamedTuple):
 
 def of_this_machine() -> Limits | None:
     """Return the limits, measured if nobody has; None where an accelerator computes."""
-    return _known(_cores()) if runtime.computes_on_cpu() else None
+    return _known(room.processors()) if runtime.computes_on_cpu() else None
 
 
 @functools.cache
@@ -101,9 +101,3 @@ def _fastest(call: Callable[[], object]) -> float:
         return time.perf_counter() - start
 
     return min(once() for _ in range(_TURNS))
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

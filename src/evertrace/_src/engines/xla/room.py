@@ -24,17 +24,18 @@ _started = False  # whether a program has been compiled or loaded
 
 def check_client(devices: int) -> None:
     """Raise if there is no room for the client of the CPU with so many devices."""
-    _check(CLIENT * _processors() + DEVICE * (devices - 1), "starts")
+    _check(CLIENT * processors() + DEVICE * (devices - 1), "starts")
 
 
 def check_program() -> None:
     """Raise if there is no room to compile or load a program."""
     global _started
-    _check(NEXT if _started else FIRST * _processors(), "compiles a program")
+    _check(NEXT if _started else FIRST * processors(), "compiles a program")
     _started = True
 
 
-def _processors() -> int:
+def processors() -> int:
+    """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
