@@ -170,7 +170,7 @@ def jit(
       >>> norm(jnp.array([3.0, 4.0]))
       Array(5., dtype=float32)
     """
-    if engine not in (None, *NAMES):
+    if engine is not None and engine not in NAMES:
         raise errors.user_error(
             ValueError,
             f"jit: there is no engine {engine!r}.",

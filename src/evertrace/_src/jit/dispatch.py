@@ -110,11 +110,12 @@ class JitFunction(_JitBase):
     def __init__(
         self, fun: Callable[..., Any], signature: Any, options: Any, entries: Any = None
     ) -> None:
-        # Attributes of other callables than functions could hide ours.
-        updated = ("__dict__",) if inspect.isfunction(fun) else ()
-        functools.update_wrapper(self, fun, updated=updated)
-        for name in _MADE_LATE & vars(self).keys():  # those of a jitted function that `fun` wraps
-            del self.__dict__[name]
+        if type(fun) is types.FunctionType and fun.__dict__:
+            functools.update_wrapper(self, fun)
+            for name in _MADE_LATE:  # those of a jitted function that `fun` wraps
+                self.__dict__.pop(name, None)
+        else:  # attributes of other callables than functions could hide ours
+            functools.update_wrapper(self, fun, updated=())
         self._fun, self._signature, self._options = fun, signature, options
         self._name, self._serial = function_name(fun), next_serial()
         if entries is not None:
