@@ -163,11 +163,16 @@ class Cook:
         if known is not None and known.obj is value:
             return self.existing(known.node)
         if _is_constant(value):
-            return Constant(checked(value, self.recorder.said))
+            return self._constant(value)
         if kind is Array:
             return self._new.get(id(value)) or self._note(value, self._anew(value, where))
         made = self._new.get(id(value)) or self.recorder.callbacks.recipe_of(value)
         return self._write(value, where, is_result) if made is None else made
+
+    def _constant(self, value):
+        if type(value) is str:
+            self.recorder.depend_on_shown(value)
+        return Constant(checked(value, self.recorder.said))
 
     def _anew(self, value, where):
         """Return the recipe of an array that the trace has made: each call has one of its own."""

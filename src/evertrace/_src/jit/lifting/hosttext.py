@@ -17,6 +17,7 @@ import re
 import types
 from typing import Any, NamedTuple
 
+from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking, host
 from evertrace._src.jit.lifting.host import (
     Host,
@@ -114,6 +115,21 @@ STAND_INS[str] = HostText
 # ------------------------------------------------------------------------ formatting
 
 
+def _seen(make):
+    """Decorate what makes a text: a trace depends on the objects whose addresses it shows."""
+
+    @in_place_of_python
+    @functools.wraps(make)
+    def made(*args, **kwargs):
+        text = make(*args, **kwargs)
+        if type(text) is str and state.recorder is not None:
+            state.recorder.depend_on_shown(text)
+        return text
+
+    return made
+
+
+@_seen
 @in_place_of_python
 def format_of(value, spec=""):
     """Return ``format(value, spec)``."""
@@ -129,6 +145,7 @@ def format_of(value, spec=""):
     return format(value, plain(spec) if type(spec) is HostText else spec)
 
 
+@_seen
 def str_of(value):
     """Return ``str(value)``."""
     if is_computed(value):
@@ -141,6 +158,7 @@ def str_of(value):
     return repr_of(value) if method is object.__str__ else str(value)
 
 
+@_seen
 def repr_of(value):
     """Return ``repr(value)``."""
     if is_computed(value):
@@ -174,6 +192,7 @@ def _repr_of_container(kind, value):
     return joined(*parts, "," * (kind is tuple and len(value) == 1) + right)
 
 
+@_seen
 def _ascii_of(value):
     return op(ascii, value) if is_computed(value) else ascii(value)
 
@@ -185,6 +204,7 @@ def _checked(text, message):
     raise TypeError(message.format(type(text).__name__))
 
 
+@_seen
 @in_place_of_python
 def percent(template, values):
     """Return ``template % values``."""
@@ -275,6 +295,7 @@ _joined.__name__ = _joined_by.__name__ = "join"
 TOTAL_OF_TEXTS.update({_joined, _joined_by})
 
 
+@_seen
 def _format(text, /, *args, **kwargs):
     """Do what `str.format` does."""
     given = *args, *kwargs.values()
@@ -284,6 +305,7 @@ def _format(text, /, *args, **kwargs):
     return _by_fields(text, dict(enumerate(args)) | kwargs, lambda: text.format(*args, **kwargs))
 
 
+@_seen
 def _format_map(text, /, *mappings):
     """Do what `str.format_map` does."""
     if len(mappings) == 1 and type(mappings[0]) is dict:
@@ -385,6 +407,11 @@ def _method(name, fn):
     return get
 
 
+def _seen_method(name, owner):
+    """Return the method of that name, of which the text is seen."""
+    return _seen(getattr(owner, name))
+
+
 def converted(kind, value):
     """Return a value converted as ``!s``, ``!r`` or ``!a`` say, by their numbers in code."""
     return (str_of, repr_of, _ascii_of)[kind - 1](value) if kind else value
@@ -415,3 +442,5 @@ asking.methods.update(
     }
 )
 asking.methods["add_note"] = _note_of
+for _name in ("__format__", "__repr__", "__str__"):
+    asking.methods[_name] = functools.partial(_seen_method, _name)

@@ -1,5 +1,6 @@
 """Which objects one trace has reached, and what became of each: how aliases stay aliases."""
 
+import re
 from typing import Any, NamedTuple
 
 from evertrace._src import errors
@@ -7,6 +8,9 @@ from evertrace._src.jit.lifting.entered import Entered
 from evertrace._src.jit.lifting.graph import Graph
 from evertrace._src.jit.lifting.guards import Node
 from evertrace._src.jit.lifting.values import weakly
+
+_AT = " at 0x"  # says Python of all that has no text of its own, before its id
+_ADDRESS = re.compile(rf"{_AT}([0-9a-f]+)")
 
 
 class Lifted(NamedTuple):
@@ -38,6 +42,7 @@ class Identity:
         self._holders: dict[
             int, Entered
         ] = {}  # by the id of a dict: what was taken over with it last
+        self._dependent: set[tuple[int, int]] = set()  # ids and nodes that were depended on
         self._keep: list[Any] = []
 
     def remember(self, value, lifted, node):
@@ -90,13 +95,24 @@ class Identity:
 
     def depend_on(self, value):
         """Depend on an object being this very one, if the trace has reached it."""
-        found = self.known.get(id(value))
+        return self._depend_on_id(id(value))
+
+    def _depend_on_id(self, number):
+        found = self.known.get(number)
         if found is not None:
-            self.depend_at(value, found.node)
+            self.depend_at(found.obj, found.node)
         return found is not None
+
+    def depend_on_shown(self, text):
+        """Depend on the objects, of those reached, whose addresses a text shows; whether any."""
+        found = _ADDRESS.findall(text) if _AT in text else ()
+        return any([self._depend_on_id(int(digits, 16)) for digits in found])
 
     def depend_at(self, value, node):
         """Depend on an object being this very one, beside what a node checks of it."""
+        if (id(value), node.index) in self._dependent:
+            return
+        self._dependent.add((id(value), node.index))
         self.watch(value, self.graph.add(node.parent, node.kind, node.key, node.name))
 
     def release(self):

@@ -98,6 +98,11 @@ class Recorder:
         self.caught, self.refusal, self.unseen = {}, None, []
         hostnumpy.provide(self)
 
+    def depend_on_shown(self, text):
+        """Depend on the objects whose addresses a text shows, and on what else it says of them."""
+        if self.identity.depend_on_shown(text):
+            self.lifter.spaces.mention({"__module__", "__qualname__"})
+
     # ------------------------------------------------------------ what the program itself holds
 
     def callback(self, callback, operands):

@@ -37,21 +37,28 @@ def identity_stand_ins(recorder):
         return recorder.questions.id_of(x) if on_thread() else id(x)
 
     def hash_(x, /):
-        if type(x).__hash__ is object.__hash__:
-            depends(x)
+        for part in _hashed(x):
+            depends(part)
         return hash(x)
-
-    def repr_(x, /):
-        if type(x).__repr__ is object.__repr__:
-            depends(x)
-        return repr_of(x)
 
     def callable_(x, /):
         if type(x) is StandIn:
             raise error_of(x)
         return callable(x)
 
-    return {"id": id_, "hash": hash_, "repr": repr_, "callable": callable_}
+    return {"id": id_, "hash": hash_, "repr": repr_of, "callable": callable_}
+
+
+def _hashed(x):
+    """Yield what a value's hash says the identity of, itself or what it holds."""
+    kind = type(x)
+    if kind.__hash__ in (tuple.__hash__, frozenset.__hash__):
+        for item in x:
+            yield from _hashed(item)
+    elif kind is types.MethodType:
+        yield from (x.__self__, x.__func__)
+    elif kind.__hash__ is object.__hash__:
+        yield x
 
 
 def _class_of_traced(x, shown):
