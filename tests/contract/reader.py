@@ -6,6 +6,8 @@ import sys
 import threading
 from collections import deque
 
+import numpy as np
+
 from evertrace import Array
 from tests.contract.parts import ATOMS, EMPTY, dict_of, parts, slot_of, slots_of, unwrap
 from tests.contract.walk import Difference
@@ -74,7 +76,7 @@ def _is_plain(x):
         return all(map(_is_plain, x))
     if type(x) is dict:
         return all(map(_is_plain, (*x, *x.values())))
-    return type(x) in (Array, *ATOMS)
+    return type(x) in (Array, *ATOMS) or issubclass(type(x), np.generic)
 
 
 def _value(x, name):

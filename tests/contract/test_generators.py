@@ -454,3 +454,22 @@ def test_callback_may_not_draw_from_what_the_function_draws_from_after_it(kind, 
     with pytest.raises(ImpurityError, match=message):
         ev.jit(f)(X)
     assert states == (random.getstate(), _state(s.python), _state(s.numpy), _state(s.legacy))
+
+
+class _Derived(random.Random):
+    """Has another type than the one that is seeded in C."""
+
+
+SEEDS = [0, 3, -1, -7, 2**61 - 1, 2**61, 2**64 + 5, -(2**63), True, 2.5, -0.5, 1e300, "a", b"x"]
+
+
+@pytest.mark.parametrize("make", [random.Random, lambda seed: random.Random(x=seed), _Derived])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_generators_that_a_call_makes_are_seeded_by_the_number(seed, make):
+    def draw(seed):
+        return make(seed).getrandbits(20)
+
+    s = Record(seed=seed)
+    for jitted, given in ((ev.jit(lambda: draw(s.seed)), ()), (ev.jit(draw), (seed,))):
+        for _ in range(2):
+            assert int(jitted(*given)) == draw(seed)

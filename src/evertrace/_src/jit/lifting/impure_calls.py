@@ -25,11 +25,7 @@ import numpy as np
 from evertrace._src import config, errors, source, tree
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.hooks import StandIn
-from evertrace._src.jit.lifting.host import (
-    SCALARS,
-    Host,
-    is_host,
-)
+from evertrace._src.jit.lifting.host import SCALARS, Host, is_computed, is_host, plain
 from evertrace._src.jit.lifting.numpykind import is_host_array, replaced
 from evertrace._src.jit.lifting.prologue import Late, late_error
 from evertrace._src.lazy import LazyModule
@@ -105,11 +101,17 @@ FIX_ENVIRON = "change the environment outside of the function."
 
 
 def refused_unseeded(call):
-    """Handle ``Random.seed``, which also `Random` calls: without a seed it asks the system."""
-    seed = call.args[1] if len(call.args) > 1 else call.kwargs.get("a")
+    """Handle ``Random.seed``, which also `Random` calls: without a seed it asks the system.
+
+    What is no number of Python's own is seeded from by its hash, which is another of a negative or
+    a large number: so the number is demanded.
+    """
+    args = [plain(x) if is_computed(x) else x for x in call.args]
+    kwargs = {k: plain(x) if is_computed(x) else x for k, x in call.kwargs.items()}
+    seed = args[1] if len(args) > 1 else kwargs.get("a")
     if seed is None:
         refuse(call, FIX_ENTROPY)
-    return call.run()
+    return call.real(*args, **kwargs)
 
 
 def refused_stream(call):
