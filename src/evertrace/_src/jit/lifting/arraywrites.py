@@ -18,6 +18,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.operators import Operators
 from evertrace._src.core.tracer import Tracer
+from evertrace._src.jit.lifting.entered import slot_descriptors
 from evertrace._src.jit.lifting.host import SCALARS, is_computed
 from evertrace._src.jit.lifting.numpykind import is_integer, is_stand_in, items_in, replaced
 
@@ -324,6 +325,40 @@ def view_at(copy, view):
         return made if made.dtype == dtype else made.view(dtype)
 
     return take
+
+
+def filling(like):
+    """Return a function of objects that makes the array that holds them as another does."""
+    empty = np.empty_like(like)
+
+    def fill(*items):
+        made = empty.copy(order="K")
+        for i, x in enumerate(items):
+            made.flat[i] = x
+        return made
+
+    return fill
+
+
+def viewing(array, names):
+    """Return a function that makes an array one of the class of another.
+
+    Args:
+      array: of a class of its own.
+      names: of the attributes that the function takes beside the array of NumPy's.
+    """
+    cls, slots = type(array), slot_descriptors(type(array))
+
+    def view(base, *values):
+        made = np.ndarray.view(base, cls)
+        for name, value in zip(names, values, strict=True):
+            if name in slots:
+                slots[name].__set__(made, value)
+            else:
+                made.__dict__[name] = value
+        return made
+
+    return view
 
 
 def view_error(value, where):

@@ -229,17 +229,40 @@ class Cook:
 
     def _copied(self, value, where, is_result=False):
         """Return the recipe of an array that NumPy has made: a copy for each call, or a view."""
-        base = value.base if type(value.base) is np.ndarray else None
+        base = value.base if issubclass(type(value.base), np.ndarray) else None
         made = self._new.get(id(value)) or self._view_of_copy(value, where)
+        if made is None and type(value) is not np.ndarray:
+            return self._write_subarray(value, where)
         is_alone = is_result and id(base) not in self._new
         if made is None and is_alone and _is_dtype_of_ours(value.dtype):
             return self._anew(as_array(value), where)
-        if made is None and base is not None and base.flags.forc:
+        return self._filled(value, base, where) if made is None else made
+
+    def _filled(self, value, base, where):
+        """Return the recipe of an array of NumPy's: a view of another, or with its own memory."""
+        if base is not None and base.flags.forc:
             made = self._note(value, NewCall(arraywrites.view_at(base, value)))
             made.args = (self._recipe(base, where, False),)
-        if made is None:
+        elif value.dtype == object:
+            made = self._note(value, NewCall(arraywrites.filling(value)))
+            made.args = tuple([self.state(x, f"an item of {where}") for x in value.flat])
+        else:
             made = self._note(value, NewCall(np.array))
             made.args = (Constant(value.copy(order="K")),)
+        return made
+
+    def _write_subarray(self, value, where):
+        """Return the recipe of an object of a class of arrays: a view, and its attributes."""
+        attributes = _attributes(value)
+        made = self._note(value, NewCall(arraywrites.viewing(value, attributes)))
+        held = [self.state(x, f"{where}.{k}") for k, x in attributes.items()]
+        array, owner = np.ndarray.view(value, np.ndarray), value
+        while issubclass(type(owner.base), np.ndarray):
+            owner = owner.base
+        memory = self._view_of_copy(array, where)
+        if memory is None:
+            memory = self._filled(array, None if owner is value else owner, where)
+        made.args = (memory, *held)
         return made
 
     def _view_of_copy(self, value, where):
@@ -325,6 +348,13 @@ class Cook:
         extra = ((), value.maxlen) if base is collections.deque else ()
         recipe = self._note(value, NewContainer(type(value), base, extra))
         recipe.items = [write(x, f"{where}[...]") for x in base.__iter__(value)]
+        return self._with_attributes(recipe, value, where)
+
+    def _with_attributes(self, recipe, value, where):
+        for name, descriptor in slot_descriptors(type(value)).items():
+            with contextlib.suppress(AttributeError):
+                held = descriptor.__get__(value)
+                recipe.slots[descriptor] = self.state(held, f"{where}.{name}")
         return self._with_namespace(recipe, value, where)
 
     def _with_namespace(self, recipe, value, where):
@@ -364,7 +394,7 @@ class Cook:
             (self.state(k, f"a key of {where}"), write(dict.__getitem__(value, k), f"{where}[...]"))
             for k in values.dict_type(value).__iter__(value)
         ]
-        return self._with_namespace(recipe, value, where)
+        return self._with_attributes(recipe, value, where)
 
     def _write_tree(self, value, where, write):
         tree_kind = registry.KINDS[type(value)]

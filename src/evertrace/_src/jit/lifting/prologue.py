@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.core.tracer import state
 from evertrace._src.dims import expression
 from evertrace._src.jit.lifting.host import (
     NUMBERS,
@@ -386,13 +387,19 @@ STAND_INS: dict[type, Callable[..., Any]] = {}
 
 
 def late_error(what):
-    """Build the error for a use of what is known only after a call has matched."""
-    return errors.user_error(
+    """Build the error for a use of what is known only after a call has matched.
+
+    Code in C, or the user's, may answer it by something else, which plain Python would not do.
+    """
+    error = errors.user_error(
         errors.ImpurityError,
         f"{what}: what the function does depends on the result, which is another one at each call.",
         fix="call it outside and pass the result in as an argument; or choose with "
         "`numpy.where`, which decides anew at each call.",
     )
+    if state.recorder is not None:
+        state.recorder.refuse_late(error)
+    return error
 
 
 class Late(NamedTuple):

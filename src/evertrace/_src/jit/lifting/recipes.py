@@ -171,9 +171,17 @@ class NewTuple(New):
         if made is not None:  # an item has needed it, and had it made
             return made
         made = kitchen.made[self] = tuple.__new__(self.kind, items)
-        if self.namespace:
+        if self.namespace:  # and no slots: Python has none for tuples
             _give_namespace(made, self.namespace, kitchen)
         return made
+
+
+def _give_attributes(made, recipe, kitchen):
+    """Give a container of a user's class what it has in a dict and in slots."""
+    if recipe.namespace:
+        _give_namespace(made, recipe.namespace, kitchen)
+    for descriptor, value in recipe.slots.items():
+        descriptor.__set__(made, value.make(kitchen))
 
 
 def _give_namespace(made, namespace, kitchen):
@@ -189,16 +197,18 @@ class NewContainer(New):
 
     Attributes:
       namespace: the recipes of its attributes, or that of the dict that holds them for others too.
+      slots: descriptors of its class -> recipes of what they hold.
     """
 
-    __slots__ = ("base", "extra", "items", "kind", "namespace")
+    __slots__ = ("base", "extra", "items", "kind", "namespace", "slots")
 
     base: Any
     namespace: Any
+    slots: dict[Any, Any]
 
     def __init__(self, kind, base, extra):
         self.kind, self.base, self.extra = kind, base, extra
-        self.items, self.namespace = [], None
+        self.items, self.namespace, self.slots = [], None, {}
 
     def fresh(self, kitchen):
         """Make the container, then what is in it, which may hold the container."""
@@ -210,8 +220,7 @@ class NewContainer(New):
         self.base.clear(made)
         items = [x.make(kitchen) for x in self.items]
         (self.base.update if self.base is set else self.base.extend)(made, items)
-        if self.namespace:
-            _give_namespace(made, self.namespace, kitchen)
+        _give_attributes(made, self, kitchen)
         return made
 
 
@@ -220,17 +229,18 @@ class NewDict(New):
 
     Attributes:
       factory: the recipe of a defaultdict's default factory, or None.
-      namespace: as of a `NewContainer`.
+      namespace, slots: as of a `NewContainer`.
     """
 
-    __slots__ = ("base", "entries", "factory", "kind", "namespace")
+    __slots__ = ("base", "entries", "factory", "kind", "namespace", "slots")
 
     factory: Any
     namespace: Any
+    slots: dict[Any, Any]
 
     def __init__(self, kind, base):
         self.kind, self.base, self.factory = kind, base, None
-        self.entries, self.namespace = [], None
+        self.entries, self.namespace, self.slots = [], None, {}
 
     def fresh(self, kitchen):
         """Make the dict, then what is in it."""
@@ -242,8 +252,7 @@ class NewDict(New):
             made.default_factory = self.factory.make(kitchen)
         for key, value in self.entries:
             values.dict_type(made).__setitem__(made, key.make(kitchen), value.make(kitchen))
-        if self.namespace:
-            _give_namespace(made, self.namespace, kitchen)
+        _give_attributes(made, self, kitchen)
         return made
 
 

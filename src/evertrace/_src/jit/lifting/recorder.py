@@ -238,6 +238,11 @@ class Recorder:
         if not error._in_plain and not is_asked_by_package(sys._getframe(2)):
             self.unseen.append(error)
 
+    def refuse_late(self, error):
+        """Note that what is another value at each call was asked for its value."""
+        error._in_plain = False
+        self.unseen.append(error)
+
     def swallowed(self):
         """Return an error of this trace's that has not ended it, or None."""
         return self.refusal or next(iter(self.unseen), None)
