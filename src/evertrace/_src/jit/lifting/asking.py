@@ -60,6 +60,10 @@ functions: dict[Any, Any] = {}
 libraries: set[types.ModuleType] = set()
 """The modules whose attributes they are, and of which code knows them."""
 
+operators: Any = None
+"""What gives what is called in place of an operator of a value, ``(1).__add__``, or None;
+`hostmodules` sets it."""
+
 methods: dict[str, Any] = {}
 """Name of a method -> function of its owner that returns what is called in its place."""
 
@@ -331,6 +335,8 @@ def _in_place_of_value(value):
     """Return what is called in place of a type, or a function of a library's, or None."""
     if type(value) is type:
         return in_place_of_type(value)
+    if type(value) is types.MethodWrapperType:
+        return operators(value)
     return functions.get(value) if type(value) in _FUNCTIONS else None
 
 

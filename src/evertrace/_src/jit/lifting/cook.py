@@ -176,7 +176,7 @@ class Cook:
 
     def _anew(self, value, where):
         """Return the recipe of an array that the trace has made: each call has one of its own."""
-        if type(value) is not Array:  # an int that no dtype holds
+        if type(value) is not Array:  # a number that no dtype holds
             return Constant(value)
         if not value.shape:  # a number of the program, which makes arrays without Python
             return self.out(value, where)

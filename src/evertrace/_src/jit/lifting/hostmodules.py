@@ -18,6 +18,7 @@ from evertrace._src.jit.lifting.host import (
     is_computed,
     is_operand,
     op,
+    plain,
     with_keywords,
 )
 from evertrace._src.jit.lifting.hostarray import HostArray
@@ -72,15 +73,53 @@ def _recording(fn, copied=functools.WRAPPER_ASSIGNMENTS):
     return functools.update_wrapper(stand_in, fn, copied, updated=())
 
 
-def _map(function, /, *iterables, **kwargs):
-    """Do what `map` does, with what is called in place of a type that converts."""
-    if type(function) is type:
-        function = asking.in_place_of_type(function) or function
-    return map(function, *iterables, **kwargs)
+def _applying(fn):
+    """Return what does as `map` and `filter` do, with what is called in place of a function."""
+
+    def apply(function, /, *iterables, **kwargs):
+        return fn(asking.to_be_called(function), *iterables, **kwargs)
+
+    return apply
 
 
 asking.conversions.update({kind.__name__: _recording(kind, ()) for kind in (int, float, complex)})
-asking.conversions["map"] = _map
+asking.conversions.update({fn.__name__: _applying(fn) for fn in (map, filter)})
+
+
+def _operator_of(method):
+    """Return what is called in place of an operator of a number, which knows no stand-ins.
+
+    It would say `NotImplemented` of them.
+    """
+    if type(method.__self__) not in NUMBERS or method.__name__ not in _OPERATORS:
+        return None
+
+    @in_place_of_python
+    def stand_in(*args):
+        return method(*[plain(x) if is_computed(x) else x for x in args])
+
+    return functools.update_wrapper(stand_in, method, ("__name__", "__qualname__"), updated=())
+
+
+def _operator_called(name, owner):
+    """Return the operator of a value as it is to be called."""
+    return asking.to_be_called(getattr(owner, name))
+
+
+_ARITHMETIC = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "and", "or", "xor"),
+    *("lshift", "rshift"),
+)
+_OPERATORS = frozenset(
+    f"__{name}__"
+    for name in (
+        *("eq", "ne", "lt", "le", "gt", "ge"),
+        *_ARITHMETIC,
+        *[f"r{name}" for name in _ARITHMETIC],
+    )
+)
+asking.operators = _operator_of
+asking.methods.update({name: functools.partial(_operator_called, name) for name in _OPERATORS})
 
 
 def _total(*numbers):

@@ -5,6 +5,7 @@ value that was made in the trace and is used twice, or holds itself, has one rec
 once per call. `cook` writes recipes, a `Kitchen` holds what they are made from.
 """
 
+import cmath
 import functools
 import math
 import operator
@@ -82,7 +83,7 @@ class Number(NamedTuple):
 
 
 class NumberAsArray(NamedTuple):
-    """A Python number that is returned, as an array; one that no dtype holds stays an int."""
+    """A Python number that is returned, as an array; one that is too large stays a number."""
 
     slot: int
 
@@ -101,7 +102,8 @@ def number_as_array(value):
     if kind is int and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         return value
     with np.errstate(all="ignore"):
-        return Array(aval, np.asarray(value, dtype))
+        array = np.asarray(value, dtype)
+    return value if np.isinf(array) and not cmath.isinf(value) else Array(aval, array)
 
 
 @functools.cache
