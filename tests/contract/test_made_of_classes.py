@@ -3,6 +3,7 @@
 Containers with slots, arrays of subclasses (masked ones, matrices, records), arrays of objects.
 """
 
+import ast
 import collections
 import itertools
 import random
@@ -172,3 +173,34 @@ def test_code_in_c_cannot_replace_the_refusal_of_a_number_that_is_drawn():
     with pytest.raises(ImpurityError, match=r"random\.random at .* depends on the result"):
         skip()
     assert random.getstate() == before
+
+
+class Finalized:
+    """Has a finalizer, and keeps its own method."""
+
+    def __init__(self, n=0):
+        self.n, self.call = n, self.method
+
+    def method(self):
+        """Return the object."""
+        return self
+
+    def __del__(self):
+        self.call = None
+
+
+def test_object_with_a_finalizer_keeps_its_class_where_its_method_is_stored():
+    s = Finalized()
+    jitted = ev.jit(Finalized.__init__)
+    for n in (1, 2):
+        jitted(s, n)
+        assert type(s) is Finalized
+        assert s.call() is s
+        assert s.n == n
+
+
+def test_trees_of_code_are_made_anew():
+    parsed = ev.jit(lambda text: ast.parse(text))
+    for text in ("5 + x", "5 + x", "f(y)"):
+        assert ast.dump(parsed(text)) == ast.dump(ast.parse(text))
+    assert parsed("5 + x") is not parsed("5 + x")

@@ -321,3 +321,39 @@ def test_what_is_pickled_is_the_number(jit):
     f = jit(f)
     yield f(X), s
     yield f(X), s
+
+
+class _Shown:
+    """Shows a copy of its items."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __repr__(self):
+        return f"Shown({list(self.items)!r})"
+
+
+def _cycles(n):
+    items, table, pair = [n], {"n": n}, ([],)
+    items.append(_Shown([items]))
+    table["self"] = [table, _Shown(table.values())]
+    pair[0].append((pair, n, _Shown(pair)))
+    return {"list": items, "dict": table, "tuple": pair, "shown": _Shown([items])}
+
+
+_SHOWS = {
+    "repr": lambda x: repr(x),
+    "str": lambda x: str(x),
+    "format": lambda x: "{}".format(x),
+    "f-string": lambda x: f"{x!r:>80}",
+}
+
+
+@pytest.mark.parametrize("show", _SHOWS)
+@pytest.mark.parametrize("what", ["list", "dict", "tuple", "shown"])
+def test_containers_that_hold_themselves_are_shown_as_python_shows_them(what, show):
+    s = Record(value=None)
+    jitted = ev.jit(lambda: _SHOWS[show](s.value))
+    for n in (1, 1, 2):
+        s.value = _cycles(n)[what]
+        assert jitted() == _SHOWS[show](s.value)

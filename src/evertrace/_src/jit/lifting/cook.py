@@ -95,7 +95,7 @@ class Cook:
 
     def close(self):
         """End the use of what the trace has made: plain Python would not have made it twice."""
-        leave_unfinalized(self._keep)
+        leave_unfinalized([x for x in self._keep if id(x) in self._new])
 
     def state(self, value, where):
         """Return the recipe of something left in a container or attribute.

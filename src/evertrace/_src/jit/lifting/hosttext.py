@@ -14,6 +14,7 @@ import functools
 import itertools
 import operator
 import re
+import threading
 import types
 from typing import Any, NamedTuple
 
@@ -185,11 +186,21 @@ def _holds_computed(value, depth=0):
 
 def _repr_of_container(kind, value):
     left, right = _BRACKETS[kind]
+    key = id(value), threading.get_ident()
+    if key in _shown:  # as Python says of what holds itself
+        return f"{left}...{right}"
     parts: list[Any] = [left]
-    for i, x in enumerate(value):
-        parts += [", "] * (i > 0)
-        parts += [repr_of(x), ": ", repr_of(value[x])] if kind is dict else [repr_of(x)]
+    _shown.add(key)
+    try:
+        for i, x in enumerate(value):
+            parts += [", "] * (i > 0)
+            parts += [repr_of(x), ": ", repr_of(value[x])] if kind is dict else [repr_of(x)]
+    finally:
+        _shown.discard(key)
     return joined(*parts, "," * (kind is tuple and len(value) == 1) + right)
+
+
+_shown: set[tuple[int, int]] = set()  # containers of which a text is being made, on which thread
 
 
 @_seen
