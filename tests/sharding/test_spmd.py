@@ -182,11 +182,6 @@ c.total.tolist()[7], float(step(v))""",
         "x, y = put((8,), 'x'), put((8,), 'x'); add(x, y); text_of(add, x, y)",
         "DeletedArrayError: Array: the array of type f32[8] has been deleted or donated to a call.",
     ),
-    "callbacks": (
-        "text_of(jit(lambda v: (ev.debug.print('{}', v.sum()), v * 2)[1]), v)",
-        "NotImplementedError: jit(<lambda>): a program that is divided among devices cannot call "
-        "Python functions back.",
-    ),
     "another mesh in a constraint": (
         "other = NamedSharding(ev.make_mesh((8,), ('z',)), P('z'))\n"
         "text_of(jit(lambda v: lax.with_sharding_constraint(v, other)), v)[:77]",

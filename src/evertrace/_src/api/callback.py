@@ -38,7 +38,9 @@ def pure_callback(
         not needed; `jit` calls it where plain Python would, a ufunc of NumPy's apart.
       result_shape_dtypes: what it returns: a tree of objects with `shape` and `dtype`.
       *args: trees of arrays.
-      sharding: accepted for compatibility; programs run on one device.
+      sharding: a `SingleDeviceSharding`, where the program is divided among devices: the one that
+        calls, with the whole of `args`. By default it is the first one. In `shard_map` over all
+        axes of a mesh each device calls, with its parts.
       vmap_method: what `vmap` makes of the call. "sequential" (or "sequential_unrolled"): the
         callback is called once per example. "expand_dims" and "broadcast_all": it is called once,
         with a leading dimension for the batch on all arguments, of size 1 on the unbatched ones or
@@ -102,9 +104,10 @@ def io_callback(
         execution, also if its results are not needed.
       result_shape_dtypes: what it returns: a tree of objects with `shape` and `dtype`, or None.
       *args: trees of arrays.
-      sharding: accepted for compatibility; programs run on one device.
+      sharding: the device that calls, as for `pure_callback`.
       ordered: whether calls keep their order, so that `vmap` is an error. Without it, `vmap` calls
-        the callback once per example.
+        the callback once per example. In `shard_map` each device calls, also where `args` are the
+        same on all; its own calls keep their order.
       **kwargs: trees of arrays.
 
     Returns:
@@ -113,7 +116,10 @@ def io_callback(
     Raises:
       ShapeError: (where it runs) the callback returned an array of another shape.
       DTypeError: likewise, of another dtype. 64-bit numbers are rounded to 32 bits.
-      ValueError: when differentiated with respect to `args`.
+      ValueError: when differentiated with respect to `args`; in `shard_map`, the callback gave
+        devices whose `args` are the same different results, and `check_vma` holds.
+      NotImplementedError: it is in a branch or loop whose condition differs between the examples of
+        a `vmap` or the parts of a `shard_map`.
 
     Differs from JAX: calls that are not ordered keep the order of the program too, and have
     happened when the compiled function returns; an exception of the callback is only wrapped where

@@ -21,6 +21,7 @@ from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import is_linear
+from evertrace._src.ops.callback import refuse_io
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import stop_gradient_p
 from evertrace._src.transforms.batching import batch_jaxpr
@@ -173,6 +174,7 @@ def _run_all_branches(axis, index, operands, batched, branches):
     A branch gets the operands of the other examples without their derivatives: whatever it makes of
     values that it was not meant for, NaN included, does not reach their gradients.
     """
+    refuse_io("cond", branches)
     wanted = (True,) * len(branches[0].out_avals)
     results = []
     for i, branch in enumerate(branches):

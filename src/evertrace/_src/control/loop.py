@@ -19,6 +19,7 @@ from evertrace._src.control.call import split_tangents
 from evertrace._src.control.eager import cost, interpreting, may_interpret, on_host, run_compiled
 from evertrace._src.core import engine
 from evertrace._src.core.primitive import Primitive
+from evertrace._src.ops.callback import refuse_io
 from evertrace._src.ops.reduce import reduce_or_p
 from evertrace._src.ops.structural import move_batch_dim, zeros
 from evertrace._src.transforms.batching import batch_jaxpr
@@ -175,6 +176,7 @@ def _batch_loop(cond_jaxpr, body_jaxpr, axis, cond_batched, body_batched, carry_
             break
         carry_batched = found
     if pred_batched:
+        refuse_io("while_loop", [cond_jaxpr, body_jaxpr])
         cond, body = _until_all_are_done(cond, body, len(cond_batched), len(body_batched))
     return cond, body, carry_batched, pred_batched
 

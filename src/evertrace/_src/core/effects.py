@@ -31,6 +31,8 @@ class Effect:
 
     __slots__ = ("name", "ordered")
 
+    each_device = False  # whether every device of a mesh has it, also where all do the same
+
     def __init__(self, name: Any = None, ordered: bool = False) -> None:
         self.name, self.ordered = name or type(self).__name__, ordered
 

@@ -37,10 +37,12 @@ def callback(
 
     Args:
       callback: function of ``(*args, **kwargs)`` with `Array` leaves. It is called once per
-        execution, once per example under `vmap`; what it returns is dropped.
+        execution, once per example under `vmap` and per device in `shard_map`; what it returns is
+        dropped.
       *args: trees of arrays and of any other objects, which are passed as they are.
       ordered: accepted for compatibility: calls keep the order of the program in any case.
-      partitioned: accepted for compatibility; programs run on one device.
+      partitioned: whether, in a program that is really divided (`engine="spmd"`, or processes),
+        each device calls with its part, in any order, instead of the first one with the whole.
       **kwargs: as `args`.
 
     Calls have happened when the compiled function returns, and an exception of the callback reaches
@@ -79,7 +81,8 @@ def print(
         be formatted while tracing.
       *args: trees of arrays or other objects, for the fields ``{}`` and ``{0}``.
       ordered: accepted for compatibility: lines keep the order of the program in any case.
-      partitioned: accepted for compatibility; programs run on one device.
+      partitioned: whether, in a program that is really divided (`engine="spmd"`, or processes),
+        each device calls with its part, in any order, instead of the first one with the whole.
       skip_format_check: leave errors in `fmt` to the time of printing.
       **kwargs: the same for the fields ``{name}``.
 
@@ -87,8 +90,8 @@ def print(
       TypeError: `fmt` is no string.
       ValueError: its fields and the arguments do not match.
 
-    Prints to `sys.stdout`, one line per execution, or per example under `vmap`. Arrays are printed
-    with NumPy's print options of the time of this call.
+    Prints to `sys.stdout`, one line per execution, or per example under `vmap`, or per device in
+    `shard_map`. Arrays are printed with NumPy's print options of the time of this call.
 
     Example:
       >>> @ev.jit

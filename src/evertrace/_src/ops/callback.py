@@ -6,7 +6,8 @@ result pass that is not of exactly the promised shape and dtype. An engine that 
 anything but `call_back`.
 
 Vectorisation asks for no loop in the program: a callback of a batch that calls the user's function
-once per example is just another callback, `EachExample`.
+once per example is just another callback, `EachExample`. So is one in `shard_map`, which each
+device of the mesh calls: it knows the axis of the mesh, by which a divided program lets them.
 
 A callback that a jitted function binds is made anew at each call, on the objects of that call: the
 program holds an `OfThisCall`, and its first operand says which of the calls in progress this is.
@@ -30,14 +31,24 @@ from evertrace._src.core.effects import NO_EFFECTS, Effect
 from evertrace._src.core.primitive import AS_IS, Primitive, undefined
 from evertrace._src.core.tracer import EVAL, set_trace
 from evertrace._src.doors import door
-from evertrace._src.ops.structural import move_batch_dim
+from evertrace._src.ops.slicing import slice_in_dim
+from evertrace._src.ops.structural import move_batch_dim, squeeze
 
-IO, ORDERED_IO = Effect("IO"), Effect("OrderedIO", ordered=True)
+
+class _HostEffect(Effect):
+    """The effect of a Python function that each device calls."""
+
+    __slots__ = ()
+
+    each_device = True
+
+
+IO, ORDERED_IO = _HostEffect("IO"), _HostEffect("OrderedIO", ordered=True)
 CALL = Effect("Call")
 
 
 @door
-class DebugEffect(Effect):
+class DebugEffect(_HostEffect):
     """The effect of being looked at.
 
     Example:
@@ -52,7 +63,7 @@ class DebugEffect(Effect):
 
 
 @door
-class OrderedDebugEffect(Effect):
+class OrderedDebugEffect(_HostEffect):
     """The effect of being looked at in a certain order.
 
     Example:
@@ -223,13 +234,18 @@ class EachExample:
       size: of the batch.
       avals: per operand, the aval of one example if the operand has a leading batch dim, or None.
       result_avals: of one example's results, or None if there are none to keep.
+      axis: the axis of a mesh whose devices the examples are, None of an ordinary batch.
+      is_shared: whether the devices are taken to give the same results.
     """
 
-    __slots__ = ("avals", "callback", "effects", "name", "result_avals", "size", "src")
+    __slots__ = (
+        *("avals", "axis", "callback", "effects", "is_shared", "name", "result_avals", "size"),
+        "src",
+    )
 
-    def __init__(self, callback, size, avals, result_avals):
+    def __init__(self, callback, size, avals, result_avals, axis=None, is_shared=False):
         self.callback, self.size, self.avals = callback, size, avals
-        self.result_avals = result_avals
+        self.result_avals, self.axis, self.is_shared = result_avals, axis, is_shared
         self.name, self.src, self.effects = callback.name, callback.src, callback.effects
 
     def __call__(self, *arrays):
@@ -239,6 +255,8 @@ class EachExample:
             results = call_back(self.callback, self.result_avals, self._example(i, arrays))
             for stack, result in zip(stacks, results, strict=True):
                 stack[i] = result
+                if self.is_shared and result.tobytes() != stack[0].tobytes():
+                    raise self._differing_error(i)
         return stacks
 
     def _example(self, i, arrays):
@@ -246,6 +264,46 @@ class EachExample:
             x if aval is None else Array(aval, np.asarray(x._contents()[i]))
             for x, aval in zip(arrays, self.avals, strict=True)
         ]
+
+    def levels(self):
+        """Return the callbacks of batches from this one inwards, one for each leading dim."""
+        inner = self.callback.levels() if type(self.callback) is EachExample else ()
+        return (self, *inner)
+
+    def of_one_device(self, avals, result_avals):
+        """Return the callback of one device's part, in which axes of a mesh have size 1.
+
+        Args:
+          avals: of the part's operands.
+          result_avals: of its results, or None.
+        """
+        inner = [
+            aval if example is None else aval.update(shape=aval.shape[1:])
+            for aval, example in zip(avals, self.avals, strict=True)
+        ]
+        inner_results = None
+        if result_avals is not None:
+            inner_results = tuple([a.update(shape=a.shape[1:]) for a in result_avals])
+        callback = self.callback
+        if type(callback) is EachExample:
+            callback = callback.of_one_device(inner, inner_results)
+        examples = [
+            None if example is None else aval
+            for aval, example in zip(inner, self.avals, strict=True)
+        ]
+        size = self.size if self.axis is None else 1
+        return EachExample(callback, size, examples, inner_results)
+
+    def _differing_error(self, number):
+        return errors.user_error(
+            ValueError,
+            f"{self.name}: {self.callback!r} gave device {number} along {self.axis!r} something "
+            "else than the first one, for operands that are the same on all.",
+            fix=f"pass it what differs, e.g. `lax.axis_index({self.axis!r})`, or pass "
+            "`check_vma=False` to `shard_map`, which then takes results for different ones.",
+            anchor="callback",
+            src=self.src,
+        )
 
     def __repr__(self):
         return f"each({self.callback!r})"
@@ -325,14 +383,15 @@ def batched_operands(vmap_method, size, args, dims):
     ]
 
 
-def _each_example(size, args, dims, callback, result_avals):
+def _each_example(axis, args, dims, callback, result_avals, is_shared=False):
     """Return the callback of a batch that runs once per example, and its operands."""
     avals = []
     for x, d in zip(args, dims, strict=True):
         shape = x.aval.shape
         avals.append(None if d is None else x.aval.update(shape=shape[:d] + shape[d + 1 :]))
-    moved = batched_operands("sequential", size, args, dims)
-    return EachExample(callback, size, avals, result_avals), moved
+    moved = batched_operands("sequential", axis.size, args, dims)
+    name = axis.name if axis.of_mesh else None
+    return EachExample(callback, axis.size, avals, result_avals, name, is_shared), moved
 
 
 def _batched(avals, size):
@@ -359,9 +418,7 @@ def _no_tangents(tangents, primals, outs, *, callback, result_avals, **_):
 
 def _pure_batch(axis, args, dims, *, callback, result_avals, sharding, vmap_method):
     size = axis.size
-    if vmap_method is None and axis.tells:  # of a mesh, each device of which calls
-        vmap_method = "sequential"
-    if vmap_method is None:
+    if vmap_method is None and not axis.of_mesh:
         raise errors.user_error(
             NotImplementedError,
             "pure_callback: vmap needs to know how the callback treats a batch, and vmap_method is "
@@ -370,8 +427,8 @@ def _pure_batch(axis, args, dims, *, callback, result_avals, sharding, vmap_meth
             '"broadcast_all" if it takes leading dimensions.',
             anchor="callback-vmap",
         )
-    if vmap_method.startswith("sequential"):
-        callback, args = _each_example(size, args, dims, callback, result_avals)
+    if vmap_method is None or axis.of_mesh or vmap_method.startswith("sequential"):
+        callback, args = _each_example(axis, args, dims, callback, result_avals)
     else:
         number = args[:1] if type(callback) is OfThisCall else []  # it has no examples
         n = len(number)
@@ -400,8 +457,21 @@ pure_callback_p = Primitive(
 )
 
 
-def _io_batch(size, args, dims, *, callback, ordered, result_avals, sharding):
-    if ordered:
+def refuse_io(where, jaxprs):
+    """Refuse an `io_callback` in what is computed of examples that it is not meant for, too."""
+    if any(effect in (IO, ORDERED_IO) for jaxpr in jaxprs for effect in jaxpr.effects):
+        raise errors.user_error(
+            NotImplementedError,
+            f"{where}: an io_callback in it would be called for all examples of a vmap or parts of "
+            "a shard_map, also those whose condition says otherwise.",
+            fix="call it always, with the condition as an argument, or loop over the examples with "
+            "`scan` or `lax.map`.",
+            anchor="callback-vmap",
+        )
+
+
+def _io_batch(axis, args, dims, *, callback, ordered, result_avals, sharding):
+    if ordered and not axis.of_mesh:
         raise errors.user_error(
             ValueError,
             "io_callback: the examples of a vmap have no order, so an ordered callback cannot be "
@@ -409,14 +479,17 @@ def _io_batch(size, args, dims, *, callback, ordered, result_avals, sharding):
             fix="pass ordered=False, or loop over the examples with `scan` or `lax.map`.",
             anchor="callback-vmap",
         )
-    callback, args = _each_example(size, args, dims, callback, result_avals)
+    is_shared = axis.tells and all(d is None for d in dims)
+    callback, args = _each_example(axis, args, dims, callback, result_avals, is_shared)
     outs = io_callback_p.bind(
         *args,
         callback=callback,
         ordered=ordered,
-        result_avals=_batched(result_avals, size),
+        result_avals=_batched(result_avals, axis.size),
         sharding=sharding,
     )
+    if is_shared:
+        return [squeeze(slice_in_dim(x, 0, 1, 0), (0,)) for x in outs], [None] * len(outs)
     return outs, [0] * len(outs)
 
 
@@ -430,15 +503,15 @@ io_callback_p = Primitive(
     eager=lambda *xs, callback, result_avals, **_: _call_now(callback, result_avals, xs),
     jvp=_no_tangents,
     transpose=undefined("a Python function is not known to be linear"),
-    batch=_io_batch,
+    batch_call=_io_batch,
 )
 
 
 # ---------------------------------------------------------------- debug_callback
 
 
-def _debug_batch(size, args, dims, *, callback, effect, partitioned):
-    callback, args = _each_example(size, args, dims, callback, None)
+def _debug_batch(axis, args, dims, *, callback, effect, partitioned):
+    callback, args = _each_example(axis, args, dims, callback, None)
     return debug_callback_p.bind(
         *args, callback=callback, effect=effect, partitioned=partitioned
     ), []
@@ -455,5 +528,5 @@ debug_callback_p = Primitive(
     eager=lambda *xs, callback, **_: _call_now(callback, None, xs),
     jvp=lambda tangents, primals, outs, **_: [],
     transpose=lambda cts, *operands, **_: [None] * len(operands),
-    batch=_debug_batch,
+    batch_call=_debug_batch,
 )

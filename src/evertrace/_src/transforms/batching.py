@@ -2,7 +2,8 @@
 
 Operations without a batched operand go straight to the parent trace, so Python control flow on
 unbatched values works. Where the batched axis has a name, operations may talk about it: they say so
-by an effect, and then come here even without a batched operand.
+by an effect, and then come here even without a batched operand. So do those that call Python
+functions, where each of the examples is a device's.
 """
 
 # `x._trace` is for the package: the public names of arrays are NumPy's
@@ -117,7 +118,7 @@ class BatchTrace(Trace):
                 dims.append(None)
         previous, state.trace = state.trace, self.parent
         try:
-            if not batched and not self._mentioned(prim, params):
+            if not batched and not self._concerns(prim, params):
                 return self.parent.process(prim, args, params)
             if prim.batch_call is not None:
                 out, out_dims = prim.batch_call(self.axis, values, dims, **params)
@@ -169,6 +170,14 @@ class BatchTrace(Trace):
             prim.effects is not None
             and self.use is not None
             and self.use in prim.effects_of(params)
+        )
+
+    def _concerns(self, prim: Any, params: Any) -> bool:
+        """Whether an operation on what all examples share is yet one of each of them."""
+        return self._mentioned(prim, params) or (
+            self.axis.of_mesh
+            and prim.effects is not None
+            and any(effect.each_device for effect in prim.effects_of(params))
         )
 
     def tracer(self, value: Any, dim: int | None) -> Any:

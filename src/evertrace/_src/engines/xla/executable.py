@@ -171,8 +171,7 @@ class Executable(Inspected):
 
     def _execute_to_end(self, raws: Sequence[Any]) -> Any:
         """Run the program to its end: its callbacks have happened then, and fail here if at all."""
-        if _thread.in_callback:
-            raise _nested_callbacks_error()
+        check_may_call_back()
         results = self._raw.execute_sharded(raws, with_tokens=True)
         results.consume_token().block_until_ready()
         return results
@@ -344,16 +343,17 @@ def _noting(callback: Callable[..., Any]) -> Callable[..., Any]:
     return noted
 
 
-def _nested_callbacks_error() -> RuntimeError:
+def check_may_call_back() -> None:
     """Refuse what can wait for ever: XLA's threads would all be in outer callbacks."""
-    return errors.user_error(
-        RuntimeError,
-        "callback: a Python function that a compiled program called back ran another compiled "
-        "program with callbacks of its own.",
-        fix="run the inner function without compiling it, under `disable_jit()`, or take the "
-        "callbacks (`debug.print` is one) out of it.",
-        anchor="callback",
-    )
+    if _thread.in_callback:
+        raise errors.user_error(
+            RuntimeError,
+            "callback: a Python function that a compiled program called back ran another compiled "
+            "program with callbacks of its own.",
+            fix="run the inner function without compiling it, under `disable_jit()`, or take the "
+            "callbacks (`debug.print` is one) out of it.",
+            anchor="callback",
+        )
 
 
 def _load(key: bytes, devices: Sequence[Device], options: Options) -> Any:

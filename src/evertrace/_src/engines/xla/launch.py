@@ -2,20 +2,21 @@
 
 jaxlib ends the process if a program of several devices is given too few arguments, arrays of other
 devices or of other parts, or a donated one again; what has as many bytes it takes for what it
-expects. None of that gets past `Partition.run`.
+expects. None of that gets past `Partition.run`. Nor does an exception of a Python function that one
+of the devices calls get to XLA, where the others would wait for what that one was to send.
 """
 
 import contextlib
 import hashlib
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.client import check_process
-from evertrace._src.engines.xla.executable import Inspected
+from evertrace._src.engines.xla.executable import Inspected, check_may_call_back
 from evertrace._src.engines.xla.processes import failed, membership
 from evertrace._src.engines.xla.spread import Layout, Spread, memory_of, raw_sharding
 from evertrace._src.support import forkable
@@ -24,6 +25,63 @@ from evertrace._src.support import forkable
 _starting = forkable(threading.Lock())
 _KINDS = "all-reduce|all-gather|(?:ragged-)?all-to-all|collective-[a-z]+|reduce-scatter|send|recv"
 _COLLECTIVE = re.compile(rf" (?:{_KINDS})(?:-start)?\(")
+
+
+class Calls:
+    """The Python functions that a program calls back, on any of its devices.
+
+    Once one has raised, none is called any more: all give zeros, the program comes to its end, and
+    the exception goes to who has started it. Other processes are told that this one is gone, since
+    what they compute from zeros is nothing.
+
+    Args:
+      handlers: what XLA is to call.
+
+    Attributes:
+      guarded: what it calls.
+    """
+
+    def __init__(self, handlers: Sequence[Any]):
+        self.guarded = [self._guard(handler) for handler in handlers]
+        self._one_run = forkable(threading.Lock())  # of which exceptions are
+        self._raised: BaseException | None = None
+        self._name, self._meets = "", False
+
+    def _guard(self, handler: Any) -> Callable[..., Any]:
+        def called(*views: Any) -> Any:
+            if self._raised is None:
+                try:
+                    return handler(*views)
+                except BaseException as error:
+                    self._raised = error
+                    self._tell(error)
+            return handler.nothing()
+
+        return called
+
+    def _tell(self, error):
+        member = membership()
+        if member is not None and self._meets:
+            member.give_up(f"{type(error).__name__} in a function that {self._name} calls: {error}")
+
+    @contextlib.contextmanager
+    def run(self, name: str, meets: bool) -> Iterator[None]:
+        """Run the program within; raises what one of the functions has raised.
+
+        Args:
+          name: of the program, for messages.
+          meets: whether other processes wait for what this one computes.
+        """
+        check_may_call_back()
+        with self._one_run:
+            self._raised, self._name, self._meets = None, name, meets
+            try:
+                yield
+            finally:
+                raised = self._raised
+                if raised is not None:  # whatever has come of it
+                    raised.add_note(f"Raised by a Python function that {name} called back.")
+                    raise raised from raised.__cause__
 
 
 class Partition(Inspected):
@@ -35,6 +93,7 @@ class Partition(Inspected):
       text: the StableHLO text it was compiled from.
       inputs, outputs: (aval, layout) of each.
       donated: indices of the inputs whose memory is given away.
+      calls: the Python functions that it calls back, if any.
 
     Attributes:
       divisions: of the outputs, which also say what is yet to be summed.
@@ -50,8 +109,9 @@ class Partition(Inspected):
         inputs: Sequence[tuple[Any, Layout]],
         outputs: Sequence[tuple[Any, Layout]],
         donated: tuple[int, ...] = (),
+        calls: Calls | None = None,
     ):
-        self._raw, self.name, self.input_text = raw, name, text
+        self._raw, self.name, self.input_text, self._calls = raw, name, text, calls
         self.inputs, self.outputs, self.donated = list(inputs), list(outputs), donated
         devices = [d for _, layout in (*inputs, *outputs) for d in layout.devices if d.is_local]
         self._local = list(dict.fromkeys(devices))
@@ -81,25 +141,40 @@ class Partition(Inspected):
         """
         check_process()
         self._check(args)
-        raws, member = [x.raw for x in args], membership()
-        try:
-            running = self._start_together(raws, member) if member else self._start(raws)
-            raws = running.consume_with_handlers(self._handlers)
-        except compat.FAILURES as error:
-            failed(error, self.name, "running a program on several devices")
+        raws = [x.raw for x in args]
+        with self._calls.run(self.name, self._meets) if self._calls else contextlib.nullcontext():
+            try:
+                raws = self._run(raws).consume_with_handlers(self._handlers)
+            except compat.FAILURES as error:
+                failed(error, self.name, "running a program on several devices")
         return [Spread(r, *facts) for r, facts in zip(raws, self.outputs, strict=True)]
 
-    def _start_together(self, raws, member):
+    def _run(self, raws):
+        """Start the program, and wait for its end if it calls back: that has happened then."""
+        member, options = membership(), {"with_tokens": self._calls is not None}
+        if member is None:
+            running = self._start(raws, **options)
+        else:
+            running = self._start_together(raws, member, **options)
+        if self._calls is not None:
+            running.consume_token().block_until_ready()
+            if member is not None and self._meets:  # a function of another process may have raised
+                with member.order:
+                    what, digest = f"the end of {self._what}", f"end of {self._digest}"
+                    member.take_turn(self.name, what, digest, self._group)
+        return running
+
+    def _start_together(self, raws, member, **options):
         """Start it once the other processes do, if it needs them."""
         with member.order if self._meets else contextlib.nullcontext():
             if self._meets:
                 member.take_turn(self.name, self._what, self._digest, self._group)
-            number = member.launching(self._local, self.name)
-            return member.wait_for(lambda: self._start(raws, launch_id=number), self.name)
+            options["launch_id"] = member.launching(self._local, self.name)
+            return member.wait_for(lambda: self._start(raws, **options), self.name)
 
-    def _start(self, raws, **numbered):
+    def _start(self, raws, **options):
         with _starting:
-            return self._raw.execute_sharded(raws, **numbered)
+            return self._raw.execute_sharded(raws, **options)
 
     def _check(self, args):
         if len(args) != len(self.inputs):

@@ -115,11 +115,13 @@ class Divided(NamedTuple):
       sizes: pairs (axis of the mesh, its size).
       inputs, outputs: divisions, None for those of which nothing is said; outputs are None where
         that is all of them.
+      devices: of the mesh, in order.
     """
 
     sizes: tuple
     inputs: Sequence[tuple | None]
     outputs: Sequence[tuple | None] | None
+    devices: Sequence[Any] = ()
 
 
 SEES_EFFECTS: set[Any] = set()
@@ -133,6 +135,8 @@ class Module:
       has_effects: whether the program has any.
       has_nan: whether NaN may be a constant of it: rules may have to keep it from XLA.
       sizes: of the mesh that it is divided over, pairs (axis, size); empty for one device.
+      devices: those of that mesh, in order.
+      meshes: the text of each mesh, by name.
       platform: what it will run on, "cpu", "gpu" or "tpu": rules may choose a form by it.
       located: whether operations are written with the places that they come from.
       quick: whether large functions stay functions in the compiled program.
@@ -145,7 +149,8 @@ class Module:
         self.has_effects, self._in_order = has_effects, {}
         self.has_nan = False
         self.platform, self.located, self.quick = platform, located, quick
-        self.sizes = sizes
+        self.sizes, self.devices = sizes, ()
+        self.meshes = {"mesh": shardy_mesh(sizes)} if sizes else {}
         self.name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
         self.functions = []
         self.names, self.by_text = {}, {}
@@ -154,7 +159,7 @@ class Module:
         self.dialect = f"StableHLO for {platform}, native kernels: {native}, mesh: {sizes}"
         if located:
             self.dialect = None
-        self.taken = {"mesh"} if sizes else set()
+        self.taken = set(self.meshes)
         self.callbacks = []
 
     def knows_nan(self):
@@ -176,6 +181,12 @@ class Module:
             if found is fresh:
                 self.functions.append(text)
         return found
+
+    def mesh_of_one(self, number):
+        """Return the name of the mesh of one device, by its number in that of the program."""
+        name = f"device.{number}"
+        self.meshes[name] = f"sdy.mesh @{name} = <[], device_ids=[{number}]>"
+        return name
 
     def is_in_order(self, jaxpr):
         """Whether a jaxpr has a place in the order of effects."""
@@ -321,12 +332,13 @@ class Builder:
 
     # ------------------------------------------------------------ regions and calls
 
-    def region(self, avals, body):
+    def region(self, avals, body, end="stablehlo.return"):
         """Return the text of a region whose block arguments have these avals.
 
         Args:
           avals: of the block arguments.
           body: function of their `Val`s that writes operations and returns the results.
+          end: the operation that hands the results out.
         """
         outer, token = (self.lines, self.constants), self.token
         self.lines, self.constants = [], {}
@@ -335,7 +347,7 @@ class Builder:
             args.append(Val(f"%a{self.count}", mlir_type(aval), aval))
             self.count += 1
         results = body(*args)
-        self._return("stablehlo.return", results)
+        self._return(end, results)
         header = ", ".join(f"{v.name}: {v.type}" for v in args)
         head = f"^bb0({header}):\n" if args else ""
         text = "{\n" + head + "\n".join(self.lines) + "\n}"
@@ -561,8 +573,9 @@ def lower_jaxpr(
     Raises:
       DTypeError: a part of it has a dtype that XLA does not take.
     """
-    sizes, ins, outs = divided or ((), None, None)
+    sizes, ins, outs, devices = divided or ((), None, None, ())
     module = Module(name, platform, located, quick, sizes, observable(jaxpr.effects))
+    module.devices = devices
     if nan.may_be_constant(jaxpr, consts):
         module.knows_nan()
     takes = jaxpr.invars[len(consts) :]
@@ -576,8 +589,7 @@ def lower_jaxpr(
         raise _dtype_error(jaxpr, refused.dtype, name) from None
     except TooManyPlaces as refused:
         raise _rows_error(jaxpr, refused.aval, name) from None
-    mesh = [shardy_mesh(sizes)] if sizes else []
-    functions = "\n".join([*mesh, main, *module.functions])
+    functions = "\n".join([*module.meshes.values(), main, *module.functions])
     return f"module @{module.name} {{\n{functions}\n}}\n", module.callbacks
 
 

@@ -291,7 +291,8 @@ def emit_python_callback(
     prim = io_callback_p if has_side_effect else pure_callback_p
 
     def write(b, outs, *xs):
-        return lowering[prim](b, outs, *xs, callback=flat, result_avals=tuple(outs))
+        params = {"callback": flat, "result_avals": tuple(outs), "sharding": None}
+        return lowering[prim](b, outs, *xs, **params)
 
     return ctx.apply(write, operand_avals, operands, result_avals), token, None
 

@@ -143,7 +143,7 @@ class Membership:
         except (
             BaseException
         ) as error:  # an interrupt: the others would begin, and wait for this one
-            self._lines.say(why=f"{type(error).__name__} while it waited for others", gone=True)
+            self.give_up(f"{type(error).__name__} while it waited for others")
             raise
 
     def _take_turn(self, name: str, what: str, digest: str, group: tuple | None) -> None:
@@ -263,6 +263,10 @@ class Membership:
             fix="see what it has printed, and start all processes again, from a checkpoint.",
             anchor="distributed",
         )
+
+    def give_up(self, why: str) -> None:
+        """Be gone for the others, who would wait for what this process will not give them."""
+        self._lines.say(why=why, gone=True)
 
     def tell(self, why: str) -> None:
         """Tell the others why this process is about to end."""

@@ -21,7 +21,7 @@ from evertrace._src.engines.protocol import Offer
 from evertrace._src.engines.xla import compat, spread
 from evertrace._src.engines.xla.engine import Compiled
 from evertrace._src.engines.xla.executable import obtain
-from evertrace._src.engines.xla.launch import Partition
+from evertrace._src.engines.xla.launch import Calls, Partition
 from evertrace._src.engines.xla.lower import Divided, lower_jaxpr
 from evertrace._src.engines.xla.options import Options
 from evertrace._src.engines.xla.spread import Spread, layout_of
@@ -118,14 +118,14 @@ class Partitioned:
         explicit = like.axis_sizes().explicit
         outputs = divide_jaxpr(jaxpr, place.inputs, Axes(place.sizes, explicit, mesh))
         platform = place.devices[0].platform
-        divided = Divided(place.sizes, place.inputs, outputs)
-        text, callbacks = lower_jaxpr(jaxpr, name, donated, platform, divided=divided)
-        if callbacks:
-            raise _callback_error(name)
+        divided = Divided(place.sizes, place.inputs, outputs, place.devices)
+        text, handlers = lower_jaxpr(jaxpr, name, donated, platform, divided=divided)
+        calls = Calls(handlers) if handlers else None
         lowered = time.perf_counter()
         flags = tuple(dict(self._request.options).items())
         options = Options(flags, num_partitions=len(place.devices))
-        raw, _, _ = obtain(text, place.devices, options, is_kept=like.is_fully_addressable)
+        is_kept, called = like.is_fully_addressable, calls.guarded if calls else ()
+        raw, _, _ = obtain(text, place.devices, options, called, is_kept)
         self.seconds = lowered - start, time.perf_counter() - lowered
         self._request.took(name, self.seconds)
         takes, gives = [
@@ -133,7 +133,7 @@ class Partitioned:
             for atoms, divisions in ((jaxpr.invars, place.inputs), (jaxpr.outvars, outputs))
         ]
         _check_divisions(name, raw, takes, gives)
-        found = self._partitions[place] = Partition(raw, name, text, takes, gives, donated)
+        found = self._partitions[place] = Partition(raw, name, text, takes, gives, donated, calls)
         found.divisions = outputs
         return found
 
@@ -228,12 +228,3 @@ def _check_divisions(name, raw, inputs, outputs):
                     fix='leave `engine="spmd"` out, and report this with the program.',
                     anchor="engine",
                 )
-
-
-def _callback_error(name):
-    return errors.user_error(
-        NotImplementedError,
-        f"jit({name}): a program that is divided among devices cannot call Python functions back.",
-        fix='leave `engine="spmd"` out, or take the callbacks (`debug.print` is one) out of it.',
-        anchor="callback",
-    )

@@ -149,6 +149,12 @@ def shardy(division, rank, open_dims=frozenset()):
     return f"#sdy.sharding<@mesh, [{', '.join(dims)}]>"
 
 
+def per_value(divisions):
+    """Return the attribute that says it of several values, by pairs (division, rank)."""
+    texts = [shardy(division, rank).removeprefix("#sdy.sharding") for division, rank in divisions]
+    return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
+
+
 def shardy_mesh(sizes):
     """Return the operation that declares a mesh by pairs (axis, size)."""
     return f"sdy.mesh @mesh = <[{', '.join(f'{quoted(str(a))}={n}' for a, n in sizes)}]>"
