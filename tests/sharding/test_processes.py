@@ -521,3 +521,104 @@ print(found)
 """
     codes, texts = outcome(code, 3)
     assert (codes, texts) == ([0, 0, 0], ["(66.0, 11.0)"] * 3)
+
+
+REFORMED = """
+import faulthandler
+faulthandler.dump_traceback_later(150, exit=True)
+if rank == 2:
+    os.kill(os.getpid(), signal.SIGKILL)
+print(lost(60).split(" (pid")[0])
+ev.distributed.shutdown()
+print(ev.distributed.is_initialized(), a.addressable_shards[0].data.tolist())
+ev.distributed.initialize(address, 2, rank)
+print(ev.process_count(), ev.process_index(), len(ev.devices()), len(ev.local_devices()))
+mesh = ev.make_mesh((2,), ("i",))
+rows, whole = NamedSharding(mesh, P("i")), NamedSharding(mesh, P())
+mine = np.arange(4, dtype=np.float32) + 4 * rank
+b = ev.make_array_from_process_local_data(rows, mine)
+both = ev.jit(lambda b: b.sum(), out_shardings=whole)
+print(float(both(b)), (b * 2).addressable_shards[0].data.tolist())
+print(text_of(lambda: total(a)))
+print(text_of(lambda: total(b)))
+print(float(ev.jit(jnp.sum, engine="xla")(jnp.ones(3))), jnp.arange(3.0).sum().tolist())
+"""
+
+
+@pytest.mark.slow
+def test_survivors_form_a_world_anew_at_the_same_address():
+    processes = start(REFORMED, 3, free_address())
+    for rank, process in enumerate(processes[:2]):
+        out, error = process.communicate(timeout=200)
+        assert process.returncode == 0, error[-3000:]
+        mine = [4.0 * rank + i for i in range(4)]
+        *lines, of_another_mesh, last = said(out).splitlines()
+        assert lines == [
+            "PeerLostError: <lambda>: process 2",
+            f"False {mine}",
+            f"2 {rank} 2 1",
+            f"28.0 {[2 * x for x in mine]}",
+            "PeerLostError: <lambda>: an argument is laid out over processes that this one has "
+            "left, by `distributed.shutdown`.",
+        ]
+        assert of_another_mesh.startswith("ValueError: jit(<lambda>): arrays that are committed to")
+        assert last == "3.0 3.0"
+    processes[2].communicate()
+
+
+ALONE = """
+if rank == 1:
+    os._exit(0)
+lost(60)
+ev.distributed.shutdown()
+ev.distributed.initialize(num_processes=1)
+print(ev.process_count(), ev.devices() == ev.local_devices(), len(ev.devices()))
+x = ev.device_put(np.arange(4.0), NamedSharding(ev.make_mesh((1,), ("i",)), P("i")))
+print(float(ev.jit(lambda x: x.sum())(x)))
+"""
+
+
+@pytest.mark.slow
+def test_who_is_left_alone_goes_on_alone():
+    codes, texts = outcome(ALONE)
+    assert codes == [0, 0]
+    assert texts[0].splitlines() == ["1 True 1", "6.0"]
+
+
+REPLACED = """
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+lost(60)
+ev.distributed.shutdown()
+rank = 0
+"""
+REPLACED_BY = """
+import sys
+import numpy as np
+import evertrace as ev
+from evertrace.sharding import NamedSharding, PartitionSpec as P
+rank, address = 1, sys.argv[1]
+ev.config.update("num_cpu_devices", 1)
+"""
+TOGETHER = """
+ev.distributed.initialize(address, 2, rank)
+mesh = ev.make_mesh((2,), ("i",))
+rows, whole = NamedSharding(mesh, P("i")), NamedSharding(mesh, P())
+b = ev.make_array_from_process_local_data(rows, np.arange(4, dtype=np.float32) + 4 * rank)
+print(float(ev.jit(lambda b: b.sum(), out_shardings=whole)(b)))
+"""
+
+
+@pytest.mark.slow
+def test_another_process_takes_the_place_of_one_that_was_killed():
+    address = free_address()
+    processes = start(REPLACED + TOGETHER, 2, address)
+    processes[1].communicate(timeout=100)
+    command = [sys.executable, "-c", REPLACED_BY + TOGETHER, address]
+    processes[1] = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for process in processes:
+        out, error = process.communicate(timeout=150)
+        assert process.returncode == 0, error[-3000:]
+        assert said(out) == "28.0"

@@ -63,6 +63,13 @@ def is_first(device):
     return device is None or device is first_device()
 
 
+def leave_world():
+    """Have devices asked for anew: this process has left others, or joins some."""
+    if _XLA in sys.modules:
+        xla().leave_world()
+    first_device.cache_clear()
+
+
 def runs_natively(args):
     """Whether arrays are where tapes run, and their results are: on the first CPU device."""
     if config.current().default_device is not None and not is_first(default_device()):

@@ -39,7 +39,8 @@ def initialize(
 
     Each process calls it, before it computes anything. What is not passed is taken from the
     environment: ``JAX_COORDINATOR_ADDRESS``, ``JAX_NUM_PROCESSES`` and ``JAX_PROCESS_ID``; or else
-    from what SLURM says to the processes that ``srun`` starts.
+    from what SLURM says to the processes that ``srun`` starts, Open MPI to those of ``mpirun``, or
+    Kubernetes to the pods of an indexed job.
 
     Args:
       coordinator_address: host and port, ``"10.0.0.1:4000"``, of a port that is free on the machine
@@ -47,8 +48,9 @@ def initialize(
       num_processes: how many there are; None or 1 for one, which needs none of this.
       process_id: number of this one, from 0 on.
       local_device_ids: not supported: each process has its own devices.
-      cluster_detection_method: "slurm" to look for nothing else than SLURM's variables, which
-        have to be there then, "deactivate" to leave them out.
+      cluster_detection_method: "slurm", "ompi" or "k8s" to look for nothing else than the
+        variables of that one, which have to be there then, "deactivate" to leave them out. In a job
+        of Kubernetes ``JOB_COMPLETIONS`` says how many pods there are.
       initialization_timeout: seconds to wait for the others.
       heartbeat_timeout_seconds: of no effect: that a process has died is noticed at once.
       shutdown_timeout_seconds: of no effect: nobody waits for others to end.
@@ -61,8 +63,8 @@ def initialize(
       RuntimeError: it was called before, something was computed before, or the others do not come
         in time. Later, when a process has died, what waits for it raises `PeerLostError`.
 
-    Differs from JAX: no process is ended because another one has died. SLURM is the only scheduler
-    that is found; for others pass the first three arguments.
+    Differs from JAX: no process is ended because another one has died. Nothing is asked but
+    variables of the environment; where they do not say it, pass the first three arguments.
 
     Example:
       >>> ev.distributed.initialize(num_processes=1, process_id=0)
@@ -110,8 +112,9 @@ def _found(given, method):
         raise errors.user_error(
             ValueError,
             f"distributed.initialize: the environment says nothing of {method}.",
-            fix="start the processes with the scheduler (`srun` for SLURM), or pass the first "
-            "three arguments.",
+            fix="start the processes with the scheduler (`srun` for SLURM, `mpirun` for Open MPI, "
+            "an indexed job with JOB_COMPLETIONS for Kubernetes), or pass the first three "
+            "arguments.",
             anchor="distributed",
         )
     named = [_from_environment(names) if method not in METHODS else None for names in _VARIABLES]
@@ -186,9 +189,14 @@ def membership() -> Any:
 def shutdown() -> None:
     """Leave the other processes; without `initialize`, do nothing.
 
+    Those who go on may then form a world anew, by `initialize` with a number of processes and
+    numbers of their own: `devices` are those of that one. Meshes are to be made again; arrays of
+    several processes are read part by part (`addressable_shards`), or from a checkpoint.
+
     Example:
       >>> ev.distributed.shutdown()
     """
     if _initialized[0] > 1:
         runtime.processes().leave()
+        runtime.leave_world()
     _initialized[0] = 0

@@ -24,6 +24,7 @@ _REUSED_BLOCK_LIMIT = 1 << 30  # bytes: larger blocks still go back to the syste
 
 _clients: dict[str, "Client"] = {}
 _wide_clients: dict[int, "Client"] = {}  # by how many devices they have: see `together`
+_former: list["Client"] = []  # of worlds that this process has left: their arrays are there yet
 _lost = False  # whether they are those of the process from which this one was forked
 _lock = forkable(threading.RLock())
 
@@ -215,6 +216,23 @@ def is_open() -> bool:
     return bool(_clients)
 
 
+def leave_world() -> None:
+    """Have devices of the CPU asked for anew: this process is to be one of other processes.
+
+    What was computed stays on the devices that it is on, and can be read.
+    """
+    with _lock:
+        kept = {name: client for name, client in _clients.items() if client.platform != "cpu"}
+        _former.extend({*_clients.values()} - {*kept.values()})
+        _clients.clear()
+        _clients.update(kept)
+
+
+def is_of_former_world(device: Device) -> bool:
+    """Whether a device is one of those before this process left others."""
+    return device.client in _former
+
+
 def default_backend() -> str:
     """The platform of the default client: "cpu", "gpu" or "tpu"."""
     return get_client().platform
@@ -343,9 +361,9 @@ def _keep_freed_memory() -> None:
 def _lose_clients() -> None:
     """Note, in a forked child, that the threads of the clients do not exist here."""
     global _lost
-    if _clients and not _lost:
+    if (_clients or _former) and not _lost:
         _lost = True
-        for client in (*_clients.values(), *_wide_clients.values()):
+        for client in (*_clients.values(), *_wide_clients.values(), *_former):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._held))  # ending would wait for them
         native.refuse_programs(check_process)
 

@@ -80,6 +80,9 @@ class Register:
         lines, about, why = Lines(connection), {}, "its connection was closed"
         for message in lines:
             if "index" in message:
+                if self.complete.is_set():  # one of the next world, which has another coordinator
+                    lines.close()
+                    return
                 about = message
                 self._enter(message, lines)
             if "turn" in message:
@@ -178,10 +181,11 @@ def main(address: str, count: int, seconds: int) -> None:
     register = Register(count, at)
 
     def accept() -> None:
-        while True:
-            connection, _ = listener.accept()
-            keep_alive(connection)
-            threading.Thread(target=register.serve, args=(connection,), daemon=True).start()
+        with contextlib.suppress(OSError):  # it listens no more
+            while True:
+                connection, _ = listener.accept()
+                keep_alive(connection)
+                threading.Thread(target=register.serve, args=(connection,), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
     threading.Thread(target=register.watch, daemon=True).start()
@@ -189,6 +193,8 @@ def main(address: str, count: int, seconds: int) -> None:
     sys.stdout.close()
     if register.complete.wait(seconds):
         register.ended.wait()
+        listener.shutdown(socket.SHUT_RDWR)  # for whoever forms the next world at this address
+        listener.close()
     else:
         register.dismiss()
     time.sleep(_GRACE)

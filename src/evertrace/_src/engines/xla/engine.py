@@ -63,6 +63,12 @@ def _first_device():
     return client.local_devices()[0]
 
 
+def leave_world():
+    """Have devices asked for anew."""
+    client.leave_world()
+    _first_device.cache_clear()
+
+
 def lower(jaxpr, name, donated=(), platform=None):
     """Return the StableHLO text (and callbacks) of a jaxpr without constvars; kept on it."""
     platform = platform or default_device().platform

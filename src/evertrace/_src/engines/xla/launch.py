@@ -15,13 +15,14 @@ from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.engines.xla import compat
-from evertrace._src.engines.xla.client import check_process
+from evertrace._src.engines.xla.client import check_process, is_of_former_world
 from evertrace._src.engines.xla.executable import Inspected, check_may_call_back
 from evertrace._src.engines.xla.processes import failed, membership
 from evertrace._src.engines.xla.spread import Layout, Spread, memory_of, raw_sharding
 from evertrace._src.support import forkable
 
-# Programs are started one after the other, so that all devices see them in one order.
+# Programs are started one after the other, so that all devices see them in one order. One that
+# waits for a lost process while it is started holds no other world's lock.
 _starting = forkable(threading.Lock())
 _KINDS = "all-reduce|all-gather|(?:ragged-)?all-to-all|collective-[a-z]+|reduce-scatter|send|recv"
 _COLLECTIVE = re.compile(rf" (?:{_KINDS})(?:-start)?\(")
@@ -135,12 +136,14 @@ class Partition(Inspected):
           ValueError: the number of arguments, or the shape, dtype, division or devices of one, is
             another than that of the program; an array that is donated is passed twice.
           DeletedArrayError: an argument was donated or deleted before.
-          PeerLostError: a process that has to run it as well is gone.
+          PeerLostError: a process that has to run it as well is gone, or this one has left it.
           PeerMismatchError: a process that has to run it as well starts another one.
           JaxRuntimeError: the program failed.
         """
         check_process()
         self._check(args)
+        if self._meets and any(map(is_of_former_world, self._local)):
+            raise self._former_error()
         raws = [x.raw for x in args]
         with self._calls.run(self.name, self._meets) if self._calls else contextlib.nullcontext():
             try:
@@ -170,10 +173,11 @@ class Partition(Inspected):
             if self._meets:
                 member.take_turn(self.name, self._what, self._digest, self._group)
             options["launch_id"] = member.launching(self._local, self.name)
-            return member.wait_for(lambda: self._start(raws, **options), self.name)
+            start = lambda: self._start(raws, member.starting, **options)  # noqa: E731
+            return member.wait_for(start, self.name)
 
-    def _start(self, raws, **options):
-        with _starting:
+    def _start(self, raws, lock=_starting, **options):
+        with lock:
             return self._raw.execute_sharded(raws, **options)
 
     def _check(self, args):
@@ -197,6 +201,16 @@ class Partition(Inspected):
         for i in self.donated:
             if [x.raw for x in args].count(args[i].raw) > 1:
                 raise self._error(f"argument {i} is donated, and passed twice")
+
+    def _former_error(self):
+        return errors.user_error(
+            errors.PeerLostError,
+            f"{self.name}: an argument is laid out over processes that this one has left, by "
+            "`distributed.shutdown`.",
+            fix="restore it from a checkpoint, or read this process's parts, "
+            "`x.addressable_shards`, and lay them out over a mesh of the devices that are there.",
+            anchor="distributed",
+        )
 
     def _error(self, what):
         return errors.user_error(

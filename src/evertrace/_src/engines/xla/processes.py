@@ -9,6 +9,7 @@ starts the next one is told. So it is with a process that starts another program
 import atexit
 import collections
 import contextlib
+import functools
 import itertools
 import os
 import queue
@@ -77,12 +78,13 @@ class Membership:
       collectives: how devices of the CPU tell each other what they have computed.
       lost: number of a process -> its `Loss`.
       order: a lock, held while a turn is taken and what it is for is started.
+      starting: a lock, held while a program is started.
     """
 
     def __init__(self, index: int, count: int, client: Any, collectives: Any, lines: Lines):
         self.index, self.count, self.client, self.collectives = index, count, client, collectives
         self.lost: dict[int, Loss] = {}
-        self.order = threading.RLock()
+        self.order, self.starting = threading.RLock(), threading.Lock()
         self._everybody = tuple(range(count))
         self._counts: collections.Counter = collections.Counter()  # group -> turns
         self._turn: tuple[Turn, Any] | None = None  # and where the user has begun it
@@ -293,6 +295,7 @@ class Membership:
 
 
 _member: list[Membership] = []
+_left = threading.Event()  # once this process has left others, who may need a moment to do so
 
 
 def membership() -> Membership | None:
@@ -315,8 +318,11 @@ def join(address: str, count: int, index: int, bind: str | None, seconds: int) -
     """
     if index == 0:
         _start(bind or address, count, seconds)
+    end = time.monotonic() + seconds
     lines, here = _enter(address, count, index, seconds)
-    answer = next(iter(lines), {})
+    while not (answer := next(iter(lines), {})) and time.monotonic() < end:
+        time.sleep(0.05)  # the coordinator of a world that is about to end
+        lines, here = _enter(address, count, index, seconds)
     if "service" not in answer:
         missing = ", ".join(map(str, answer.get("missing", ())))
         raise _absent_error(address, count, index, seconds, missing)
@@ -375,10 +381,23 @@ def leave() -> None:
     """End the work with the others, if there is any."""
     while _member:
         _member.pop().leave()
+        _left.set()
 
 
 def _start(address: str, count: int, seconds: int) -> None:
-    """Start the coordinator."""
+    """Start the coordinator; that of the world that was left may have to end before."""
+    end = time.monotonic() + (min(seconds, _NOTICE + _GOODBYE) if _left.is_set() else 0)
+    while not _try_to_start(address, count, seconds):
+        if time.monotonic() >= end:
+            raise errors.user_error(
+                RuntimeError,
+                f"distributed.initialize: the coordinator cannot listen at {address}.",
+                fix="take a port that is free, on an address of this machine.",
+                anchor="distributed",
+            )
+
+
+def _try_to_start(address: str, count: int, seconds: int) -> bool:
     module = "evertrace._src.engines.xla.coordinator"
     command = [sys.executable, "-m", module, address, str(count), str(seconds)]
     child = subprocess.Popen(
@@ -388,15 +407,10 @@ def _start(address: str, count: int, seconds: int) -> None:
     with child.stdout:
         line = child.stdout.readline()
     child.returncode = 0  # it outlives this process, which is not to wait for it
-    if not line:
-        raise errors.user_error(
-            RuntimeError,
-            f"distributed.initialize: the coordinator cannot listen at {address}.",
-            fix="take a port that is free, on an address of this machine.",
-            anchor="distributed",
-        )
+    return bool(line)
 
 
+@functools.cache
 def _hook() -> None:
     """Tell the others why this process ends, if it does by an exception."""
     before = sys.excepthook
