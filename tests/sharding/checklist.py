@@ -286,6 +286,13 @@ FAULTS = {
     "a coordinator that never comes": "sharding/test_processes.py::test_a_coordinator_that_never_comes",
     "a process that never comes": "sharding/test_processes.py::test_a_process_that_never_comes",
     "a port in use": "sharding/test_processes.py::test_a_port_in_use",
+    "an exception of a function that is called back": "sharding/test_called_back.py::"
+    "test_functions_are_called_in_the_process_of_the_device",
+    "survivors form a world anew": "sharding/test_processes.py::"
+    "test_survivors_form_a_world_anew_at_the_same_address",
+    "... or one goes on alone": "sharding/test_processes.py::test_who_is_left_alone_goes_on_alone",
+    "a new process takes the place of a lost one": "sharding/test_processes.py::"
+    "test_another_process_takes_the_place_of_one_that_was_killed",
     "killed while saving": "sharding/test_process_checkpoints.py::"
     "test_who_is_killed_while_saving_leaves_the_checkpoint_before",
     "survivors go on from the checkpoint": "sharding/test_training.py::"
@@ -312,6 +319,8 @@ SHOWN = {
     "factors beside Shardy": "sharding/test_factors.py::test_factors_are_what_shardy_propagates",
     "shard_map, both ways": "sharding/test_spmd.py::"
     "test_a_divided_program_gives_the_simulated_ones_results",
+    "callbacks, each way": "sharding/test_called_back.py::"
+    "test_functions_are_called_as_often_as_in_jax",
     "256 devices": "sharding/test_simulated.py::"
     "test_a_training_step_over_256_devices_is_that_of_one",
     "beside JAX": "oracle/test_tables.py::test_",
