@@ -94,11 +94,22 @@ def test_no_longer_is_searched_for_kernels_than_they_may_gain():
 
     scale, bias, x = drawn(64), drawn(64), drawn((60, 64))
     jaxpr, _ = jaxpr_of(program, jnp.asarray(x))
-    found = [divided(jaxpr, of_several(2), most) for most in (math.inf, 5000, 0)]
+    limits = math.inf, 5000, 0
+    found = [divided(jaxpr, of_several(2), lambda _, most=most: most) for most in limits]
     counts = [sum(type(part) is Fused for part in program.parts) for program in found]
     assert counts[0] > counts[1] > counts[2] > 0
     reasons = {reason for name, reason in found[2].left if name != "sort"}
     assert reasons == {"finding its kernel would not pay"}
+
+
+def test_what_no_kernel_can_hold_pays_for_no_search():
+    def program(x):
+        return jnp.sort(ev.lax.fori_loop(0, 9, lambda _, x: jnp.sort(x) * 2, x)) + jnp.sin(x)
+
+    held = []
+    jaxpr, _ = jaxpr_of(program, jnp.asarray(drawn(64)))
+    divided(jaxpr, of_several(2), lambda eqns: held.extend(eqns) or 0)
+    assert sorted(eqn.primitive.name for eqn in held) == ["add", "sin"]
 
 
 def test_long_kernels_have_to_gain_more():

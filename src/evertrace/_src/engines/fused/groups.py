@@ -181,13 +181,14 @@ def _size(variables):
     return sum([x.aval.size * x.aval.dtype.itemsize for x in variables])
 
 
-def divided(jaxpr, is_worth, most=math.inf):
+def divided(jaxpr, is_worth, most=lambda eqns: math.inf):
     """Return the `Program` of a jaxpr; its equations as they are if there are no kernels.
 
     Args:
       jaxpr: the program.
       is_worth: from the equations that a kernel would hold and its cost, whether it is to be.
-      most: how many instructions may be written to find kernels; then the rest is left.
+      most: from the equations that kernels can hold, how many instructions may be written to find
+        those; then the rest is left.
     """
     if not machine.is_there():
         return Program(jaxpr.eqns, jaxpr.outvars, {})
@@ -282,17 +283,19 @@ class _Division:
     """
 
     def __init__(self, eqns, outputs, is_worth, most):
-        self.is_worth, self.most = is_worth, most
+        self.is_worth = is_worth
         self.refused, self.reasons = 0, {}
         self.written = 0
         self.found, self.earliest = {}, math.inf
         self.bodies = Bodies(_can_be)
-        self.makers = {}
+        self.makers, holdable = {}, []
         for eqn in eqns:
             if self.bodies.holds(eqn):
+                holdable.append(eqn)
                 self.makers.update(dict.fromkeys(eqn.outvars, eqn))
             elif eqn.outvars:
                 self.reasons[eqn.outvars[0]] = self.bodies.why(eqn)
+        self.most = most(holdable)
         self.all_makers = {x: eqn for eqn in eqns for x in eqn.outvars}
         self.order = {x: i for i, x in enumerate([x for eqn in eqns for x in eqn.outvars])}
         self.stored, self.waiting = set(), []

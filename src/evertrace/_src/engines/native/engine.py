@@ -82,8 +82,8 @@ def _divider(fuses):
         if fuses == AUTO:
             least = costs.FUSED_NS_TO_COMPILE / costs.CALLS
             is_worth = groups.of_gain(tape_cost, costs.FUSED_GAIN, least / runs)
-            most = runs * loops_cost(jaxpr.eqns) * costs.CALLS / costs.FUSED_NS_TO_WRITE
-            return groups.divided(jaxpr, is_worth, most)
+            gain = runs * costs.CALLS / costs.FUSED_NS_TO_WRITE
+            return groups.divided(jaxpr, is_worth, lambda eqns: gain * loops_cost(eqns))
         return groups.divided(jaxpr, groups.of_several(fuses))
 
     return divide
