@@ -91,6 +91,7 @@ def test_a_donated_argument_that_also_passes_through():
     np.testing.assert_array_equal(z, X)
 
 
+@pytest.mark.filterwarnings("ignore:Some donated buffers")  # there is one result for two
 @pytest.mark.parametrize("donated", [0, 1, (0, 1)])
 @pytest.mark.parametrize("make", [computed, lambda: jnp.asarray(X)])
 def test_one_array_passed_twice(donated, make):
@@ -151,3 +152,35 @@ def test_compiled_programs_donate_too():
     assert not x.is_deleted()
     np.testing.assert_array_equal(compiled(x), X + 1)
     assert x.is_deleted()
+
+
+UNUSABLE = {
+    "of another shape": (lambda x, y: (x + y).sum(), (0,), "float32[3]"),
+    "of another dtype": (lambda x, y: (x + y).astype(int), (0,), "float32[3]"),
+    "two for one result": (lambda x, y: x + y, (0, 1), "float32[3]"),
+    "two for none": (lambda x, y: (x + y).sum(), (0, 1), "float32[3]), ShapedArray(float32[3]"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_by_jaxs_rules_it_is_said_what_no_result_is_like(name):
+    fun, donated, types = UNUSABLE[name]
+    with ev.strict(), pytest.warns(UserWarning, match="^Some donated") as caught:
+        ev.jit(fun, donate_argnums=donated)(computed(), computed())
+    (warning,) = caught
+    said = f"Some donated buffers were not usable: ShapedArray({types}). "
+    assert str(warning.message).startswith(said)
+
+
+USABLE = {
+    "alike": (lambda x, y: (x + y, x * y), (0, 1)),
+    "not needed": (lambda x, y: y.sum(), (0,)),
+    "none is donated": (lambda x, y: (x + y).sum(), ()),
+}
+
+
+@pytest.mark.parametrize("name", USABLE)
+def test_nothing_is_said_where_there_is_nothing_to_gain(name):
+    fun, donated = USABLE[name]
+    with ev.strict():
+        ev.jit(fun, donate_argnums=donated)(computed(), computed())  # warnings are errors

@@ -5,11 +5,12 @@ The leaves of the arguments are the roots of such a variant, which checks nothin
 
 import functools
 import time
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
-from evertrace._src import config, tree
+from evertrace._src import config, errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell, UnfollowedStateError
 from evertrace._src.core import monitoring
@@ -230,6 +231,8 @@ class StrictCalls:
         captured = capture(self.fun, self.signature, call, avals, f"jit({self.name})", leave)
         donated = self.signature.donated(call)
         variant = StrictVariant(captured, self.name, donated, self.options)
+        if donated:
+            _warn_of_unusable(variant.program)
         variant.key, variant.seconds = key, time.perf_counter() - start
         monitoring.timed("trace", self.name, variant.seconds)
         return variant
@@ -237,6 +240,26 @@ class StrictCalls:
     def _leaf_names(self, key):
         """Return the names of the arguments' leaves for a key."""
         return self.signature.leaf_names(FlatCall([0] * len(key[4]), key[2], key[3]))
+
+
+def _warn_of_unusable(program):
+    """Warn of donated inputs that are like no result which could have their memory."""
+    free = Counter([(v.aval.shape, v.aval.dtype) for v in program.whole.outvars])
+    unusable = []
+    for i in program.kept_donated:
+        aval = program.jaxpr.invars[i].aval
+        free[aval.shape, aval.dtype] -= 1
+        if free[aval.shape, aval.dtype] < 0:
+            unusable.append(aval)
+    if unusable:
+        # It begins as JAX's warning does, which libraries look for.
+        errors.user_warning(
+            errors.PerformanceWarning,
+            f"Some donated buffers were not usable: {', '.join(map(repr, unusable))}. No result of "
+            f"jit({program.name}) is left that is like them and could have their memory.",
+            fix="donate only what a result is like: the others are deleted, which gains nothing.",
+            anchor="donation",
+        )
 
 
 def _has_cells(value):
