@@ -418,9 +418,16 @@ def test_callbacks_of_several_threads():
         np.testing.assert_allclose(out, [np.sin(X + i)] * 5, rtol=1e-6)
 
 
-def test_compiled_callbacks_in_callbacks_are_refused():
-    inner = ev.jit(sine)
-    fun = ev.jit(lambda x: ev.pure_callback(inner, VECTOR, x))
+def test_callbacks_of_tapes_in_callbacks(needs_native):
+    inner = ev.jit(sine, engine="native")
+    for engine in ("native", "xla"):
+        fun = ev.jit(lambda x: ev.pure_callback(inner, VECTOR, x), engine=engine)
+        np.testing.assert_allclose(fun(X), np.sin(X), rtol=1e-6)
+
+
+def test_callbacks_of_xlas_programs_in_callbacks_of_such_are_refused():
+    inner = ev.jit(sine, engine="xla")
+    fun = ev.jit(lambda x: ev.pure_callback(inner, VECTOR, x), engine="xla")
     with pytest.raises(RuntimeError, match="another compiled program with callbacks of its own"):
         fun(X)
     with ev.disable_jit():

@@ -7,7 +7,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import lax, nn
+from evertrace import extend, lax, nn
 
 pytestmark = [
     pytest.mark.usefixtures("needs_native", "rules"),
@@ -15,6 +15,10 @@ pytestmark = [
 
 X = np.linspace(-1, 2, 6, dtype=np.float32)
 TALL = np.ones((3000, 1500), np.float32)
+
+OTHER = frozenset({ev.core.Effect("Other")})
+OTHER_P = extend.Primitive("other", abstract=lambda x: x, effects=lambda **_: OTHER)
+extend.register_lowering(OTHER_P, extend.lower_fun(lambda x: x, multiple_results=False))
 
 
 def engine_of(f, *args):
@@ -47,9 +51,9 @@ CHOICES = {
         lambda x: nn.softmax(x, 0), {}, TALL,
         r"a call is estimated at [\d.]+ ms of work, [\d.]+ ms with XLA, which compiles for \d+ ms",
     ),
-    "a callback": (
-        lambda x: (ev.debug.callback(lambda x: None, x), x + 1)[1], {}, X,
-        "it has effects, such as callbacks",
+    "another effect": (
+        lambda x: (OTHER_P.bind(x), x + 1)[1], {}, X,
+        "it has effects other than those of callbacks",
     ),
     "options of XLA": (
         lambda x: x + 1, {"compiler_options": {"xla_embed_ir_in_executable": True}}, X,

@@ -36,11 +36,11 @@ struct QueuedRun {
   bool is_over() const { return stage.load(std::memory_order_acquire) != kQueued; }
 };
 
-// Whether a run of a tape on these inputs goes on the queue: it is long, and nobody will write to
-// what it reads, as to a NumPy array of the user's.
+// Whether a run of a tape on these inputs goes on the queue: it is long, nobody will write to what it
+// reads, as to a NumPy array of the user's, and it calls no Python.
 bool is_worth_queue(const TapeObject* tape, PyObject* const* inputs);  // the same of a long one
 inline bool is_for_queue(const TapeObject* tape, PyObject* const* inputs) {
-  return tape->is_long && is_worth_queue(tape, inputs);
+  return tape->is_long && !(*tape->tape)->calls_back() && is_worth_queue(tape, inputs);
 }
 
 // Makes a run, with room for its inputs and outputs, and waits until few others are before it. Null

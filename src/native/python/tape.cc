@@ -299,6 +299,8 @@ bool execute_tape(const TapeObject* self, const void* const* in, void* const* ou
     const Unlocked unlocked(self->is_long);
     if (self->is_long) run_measured(**self->tape, **self->least, in, out);
     else (*self->tape)->run(in, out);
+  } catch (const PythonError&) {
+    return false;
   } catch (const std::bad_alloc&) {
     exhausted = true;
   } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 #include "python/tape_program.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -58,16 +59,59 @@ std::shared_ptr<const tape::Tape> body(PyObject* x) {
   return *reinterpret_cast<TapeObject*>(x)->tape;
 }
 
+// Holds the GIL, whether the thread has it or not.
+class Locked {
+ public:
+  Locked() : state_(PyGILState_Ensure()) {}
+  ~Locked() { PyGILState_Release(state_); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
 // What keeps machine code in memory; a tape may be freed on any thread.
 std::shared_ptr<void> read_owner(PyObject* bodies) {
   const Items items(bodies);
   if (items.size() != 1) throw std::invalid_argument("tape: a function has one owner");
   return {Py_NewRef(items[0]), [](void* owner) {
             if (!Py_IsInitialized()) return;
-            const PyGILState_STATE state = PyGILState_Ensure();
+            const Locked locked;
             Py_DECREF(static_cast<PyObject*>(owner));
-            PyGILState_Release(state);
           }};
+}
+
+// Calls a function of bytes that returns a sequence of bytes. Throws with its error set.
+void call_function(PyObject* function, size_t num_in, size_t num_out, char* const* pointers,
+                   const int64_t* sizes) {
+  const Ref args(PyTuple_New(static_cast<Py_ssize_t>(num_in)));
+  if (!args) throw PythonError();
+  for (size_t i = 0; i < num_in; ++i) {
+    PyObject* operand = PyBytes_FromStringAndSize(pointers[i], sizes[i]);
+    if (operand == nullptr) throw PythonError();
+    PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), operand);
+  }
+  const Ref made(PyObject_CallObject(function, args.get()));
+  if (!made) throw PythonError();
+  const Items results(made.get());
+  if (static_cast<size_t>(results.size()) != num_out) {
+    throw std::invalid_argument("a call has another number of results");
+  }
+  for (size_t i = 0; i < num_out; ++i) {
+    char* data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(results[static_cast<Py_ssize_t>(i)], &data, &size) != 0) throw PythonError();
+    if (size != sizes[num_in + i]) throw std::invalid_argument("a result of a call has another size");
+    if (size > 0) std::memcpy(pointers[num_in + i], data, static_cast<size_t>(size));
+  }
+}
+
+tape::Call read_call(PyObject* bodies, size_t num_in, size_t num_out) {
+  return [owner = read_owner(bodies), num_in, num_out](char* const* pointers, const int64_t* sizes) {
+    const Locked locked;
+    call_function(static_cast<PyObject*>(owner.get()), num_in, num_out, pointers, sizes);
+  };
 }
 
 // What is filled in: which of what is given, and where.
@@ -146,6 +190,7 @@ class Reader {
     });
     part = 0;
     if (made.op == tape::Op::kFunction) made.owner = read_owner(items[5]);
+    else if (made.op == tape::Op::kCall) made.call = read_call(items[5], made.in.size(), made.out.size());
     else made.bodies = list<std::shared_ptr<const tape::Tape>>(items[5], [&](PyObject* x) {
       return is_hole(x, Hole::kBody, part++) ? nullptr : body(x);
     });

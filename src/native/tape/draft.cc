@@ -44,7 +44,7 @@ void claim_outputs(Draft& draft) {
     draft.makers.push_back(static_cast<int>(program.instructions.size()));
     claimed.push_back(true);
     program.instructions.push_back(
-        {Op::kCopy, {copy}, {v}, {}, {1, 0, 0, value.size, 1, 1}, {}, {}});
+        {Op::kCopy, {copy}, {v}, {}, {1, 0, 0, value.size, 1, 1}, {}, {}, {}});
     v = copy;
   }
   draft.outputs = program.outputs;
@@ -147,7 +147,7 @@ void turn_products(Draft& draft) {
     instr.out = copy.out;
     draft.makers[copy.out[0]] = draft.makers[product];
     draft.makers[product] = -1;
-    copy = {Op::kCopy, {}, {}, {}, {}, {}, {}};  // nothing
+    copy = {Op::kCopy, {}, {}, {}, {}, {}, {}, {}};  // nothing
   }
 }
 
@@ -180,7 +180,7 @@ void read_transpositions(Draft& draft) {
       steps[1 - last] = 1;
       instr.in[side] = copy.in[0];
       draft.makers[root] = -1;
-      copy = {Op::kCopy, {}, {}, {}, {}, {}, {}};  // nothing
+      copy = {Op::kCopy, {}, {}, {}, {}, {}, {}, {}};  // nothing
     }
   }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,11 +43,12 @@ enum class Op : uint8_t {
   kScatter,  // name of a loop or none, x, indices, updates: likewise
   kWindowMatmul,  // {rows, columns, n, size and stride of each}: see `WindowProduct`
   kFunction,  // {address, units, nanoseconds}: machine code, see `Function`
+  kCall,  // see `Call`
   kCount,
 };
 constexpr const char* kOpNames[] = {
     "loop", "spread", "alias", "copy", "reduce", "matmul", "slice", "update", "kernel", "cond",
-    "while", "scan", "gather", "scatter", "window_matmul", "function",
+    "while", "scan", "gather", "scatter", "window_matmul", "function", "call",
 };
 static_assert(sizeof kOpNames / sizeof *kOpNames == static_cast<size_t>(Op::kCount));
 
@@ -61,6 +63,11 @@ constexpr const char* kPatternNames[] = {"scalar", "row", "column"};
 // It does its units of work from begin to end; different ones may run at the same time.
 using Function = void (*)(char* const* pointers, int64_t begin, int64_t end);
 
+// What a run calls in its place among the instructions, once whenever it comes there: reads and
+// writes what the pointers are to, operands first, then results, each of so many bytes. What it throws
+// ends the run.
+using Call = std::function<void(char* const* pointers, const int64_t* bytes)>;
+
 struct Instruction {
   Op op;
   std::vector<int> out, in;
@@ -68,6 +75,9 @@ struct Instruction {
   std::vector<int64_t> numbers;
   std::vector<std::shared_ptr<const Tape>> bodies;
   std::shared_ptr<void> owner;  // of machine code
+  Call call;
+
+  bool calls_back() const;  // whether it, or an instruction of its bodies, is a call
 };
 
 struct Constant {

@@ -30,8 +30,8 @@ class Scheduler {
   const Value& value(int v) const { return draft_.program.values[v]; }
 
   bool is_empty(const Instruction& instr) const {
-    return std::all_of(instr.out.begin(), instr.out.end(),
-                       [&](int v) { return value(v).size == 0; });
+    return !instr.calls_back() && std::all_of(instr.out.begin(), instr.out.end(),
+                                              [&](int v) { return value(v).size == 0; });
   }
 
   bool is_large_loop(const Instruction& instr) const {

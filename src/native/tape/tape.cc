@@ -34,8 +34,16 @@ int64_t clock_now() {
   return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
 }
 
+bool Instruction::calls_back() const {
+  return op == Op::kCall || std::any_of(bodies.begin(), bodies.end(), [](const auto& body) {
+           return body->calls_back();
+         });
+}
+
 Tape::Tape(Program program) {
   validate(program);
+  calls_back_ = std::any_of(program.instructions.begin(), program.instructions.end(),
+                            [](const Instruction& instr) { return instr.calls_back(); });
   for (int v : program.inputs) {
     inputs_.push_back(v);
     input_bytes_.push_back(program.values[v].bytes());

@@ -78,6 +78,7 @@ class Tape {
   // The input whose memory output `i` may be given, or -1.
   int donor(size_t i) const { return donors_[i]; }
   bool has_donors() const { return has_donors_; }
+  bool calls_back() const { return calls_back_; }  // see `Call`
   const Counts& counts() const { return counts_; }
 
  private:
@@ -100,7 +101,7 @@ class Tape {
   std::vector<int> inputs_, outputs_;  // slots
   std::vector<int64_t> input_bytes_, output_bytes_;
   std::vector<int> donors_;
-  bool has_donors_;
+  bool has_donors_, calls_back_;
   std::vector<Derived> derived_;
   std::vector<Fixed> in_arena_;
   std::vector<std::pair<int, const char*>> constants_;

@@ -224,6 +224,25 @@ class FunctionThunk : public Thunk {
   std::shared_ptr<void> owner_;
 };
 
+class CallThunk : public Thunk {
+ public:
+  CallThunk(const Draft& draft, const Instruction& instr) : call_(instr.call), slots_(instr.in) {
+    slots_.insert(slots_.end(), instr.out.begin(), instr.out.end());
+    for (int v : slots_) bytes_.push_back(draft.program.values[v].bytes());
+  }
+
+  void run(Frame& frame) const override {
+    std::vector<char*> pointers;
+    for (int slot : slots_) pointers.push_back(frame.slots[slot]);
+    call_(pointers.data(), bytes_.data());
+  }
+
+ private:
+  Call call_;
+  std::vector<int> slots_;
+  std::vector<int64_t> bytes_;
+};
+
 std::unique_ptr<Thunk> make_thunk(const Draft& draft, const Step& step,
                                   std::vector<std::shared_ptr<const Tape>>& bodies,
                                   std::vector<KernelArrays>& arrays) {
@@ -243,6 +262,7 @@ std::unique_ptr<Thunk> make_thunk(const Draft& draft, const Step& step,
     case Op::kGather:
     case Op::kScatter: return make_windows(draft, instr);
     case Op::kFunction: return std::make_unique<FunctionThunk>(instr);
+    case Op::kCall: return std::make_unique<CallThunk>(draft, instr);
     default: return make_move(draft, instr);
   }
 }

@@ -86,6 +86,7 @@ class Validator {
         return demand(instr.numbers.size() == 3 && instr.numbers[0] != 0 && instr.numbers[1] > 0 &&
                           instr.numbers[2] >= 0 && instr.owner != nullptr,
                       "a function has no address");
+      case Op::kCall: return demand(static_cast<bool>(instr.call), "a call has no function");
       default: demand(false, "an instruction is unknown");
     }
   }

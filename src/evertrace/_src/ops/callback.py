@@ -79,6 +79,9 @@ class OrderedDebugEffect(_HostEffect):
 
 DEBUG, ORDERED_DEBUG = DebugEffect(), OrderedDebugEffect()
 
+CALL_EFFECTS = frozenset({IO, ORDERED_IO, CALL, DEBUG, ORDERED_DEBUG})
+"""The effects of callbacks, which are called in the order of the program."""
+
 VMAP_METHODS = (
     "sequential",
     "sequential_unrolled",

@@ -39,6 +39,9 @@ FUSED_NS_TO_WRITE = 1.5e4
 FUSED_GAIN = 1.5
 """How many times as long a tape has to be estimated to need for a kernel to be compiled."""
 
+CALL_NS, XLA_CALL_NS = 6e3, 2e4
+"""What a callback takes besides the user's function: XLA has another thread take the GIL."""
+
 # A tape.
 NS_PER_OP = 15.0
 NS_PER_ADDITION = 0.055

@@ -22,9 +22,11 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable, failed_rule
 from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.sizes import Deferred, WatchedError
+from evertrace._src.ops.callback import CALL_EFFECTS
 
 _FAMILIES = (
-    "elementwise structural reduce dot indexing dynamic random windows linalg fft control groups"
+    "elementwise structural reduce dot indexing dynamic random windows linalg fft control groups "
+    "callback"
 )
 
 emission = RuleTable(
@@ -39,7 +41,7 @@ LOOP, SPREAD, ALIAS, COPY = _OPS["loop"], _OPS["spread"], _OPS["alias"], _OPS["c
 REDUCE, MATMUL, WINDOW_MATMUL = _OPS["reduce"], _OPS["matmul"], _OPS["window_matmul"]
 SLICE, UPDATE, GATHER, SCATTER = _OPS["slice"], _OPS["update"], _OPS["gather"], _OPS["scatter"]
 COND, WHILE, SCAN = _OPS["cond"], _OPS["while"], _OPS["scan"]
-KERNEL, FUNCTION = _OPS["kernel"], _OPS["function"]
+KERNEL, FUNCTION, CALL = _OPS["kernel"], _OPS["function"], _OPS["call"]
 
 FUSED = frozenset((LOOP, SPREAD, ALIAS, COPY, SLICE, GATHER))
 """Operations that XLA makes no function of their own for: what reads them does them."""
@@ -261,13 +263,13 @@ class Emitter:
 
     def inline(self, jaxpr, xs):
         """Write the equations of a jaxpr without constvars; returns the values of its outputs."""
-        if jaxpr.effects:
-            raise NotNative("it has effects, such as callbacks")
+        if not jaxpr.effects <= CALL_EFFECTS:
+            raise NotNative("it has effects other than those of callbacks")
         if jaxpr.constvars:
             raise NotNative("a part of it has captured arrays")
         env = dict(zip(map(id, jaxpr.invars), xs, strict=True))
         eqns, outvars = jaxpr.eqns, jaxpr.outvars
-        if self.divide is not None:
+        if self.divide is not None and not jaxpr.effects:  # which have an order
             eqns, outvars, left = self.divide(jaxpr, self.runs)
             self.left.update(left)
         self.write(eqns, env)
