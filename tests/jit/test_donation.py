@@ -1,5 +1,7 @@
 """Donated arguments lend their memory to the results and cannot be used again."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -184,3 +186,42 @@ def test_nothing_is_said_where_there_is_nothing_to_gain(name):
     fun, donated = USABLE[name]
     with ev.strict():
         ev.jit(fun, donate_argnums=donated)(computed(), computed())  # warnings are errors
+
+
+NUMPYS = {
+    "a number": lambda: jnp.array(0.0),
+    "a list": lambda: jnp.array([1.0, 2.0]),
+    "a copy": lambda: jnp.array(np.ones(5, np.float32)),
+    "many": lambda: jnp.zeros(100_000),
+}
+
+
+@pytest.mark.parametrize("name", NUMPYS)
+def test_memory_that_numpy_has_allocated_is_reused(name, needs_native):
+    f = ev.jit(lambda x: x + 1, donate_argnums=0, engine="native")
+    x = NUMPYS[name]()
+    pointer, before = x.unsafe_buffer_pointer(), np.asarray(x).copy()
+    for i in range(3):
+        x = f(x)
+        assert x.unsafe_buffer_pointer() == pointer
+        np.testing.assert_array_equal(x, before + 1 + i)
+
+
+def test_the_address_is_of_all_elements():
+    x = jnp.zeros(1000)
+    memory = (ctypes.c_float * 1000).from_address(x.unsafe_buffer_pointer())
+    np.testing.assert_array_equal(np.frombuffer(memory, np.float32), np.asarray(x))
+    assert np.asarray(x).ctypes.data == x.unsafe_buffer_pointer()
+
+
+HELD = {"it": lambda x: x, "a view of it": lambda x: x[1:], "its memory": memoryview}
+
+
+@pytest.mark.parametrize("hold", HELD)
+def test_memory_of_numpys_that_is_held_is_not_written_to(hold, needs_native):
+    f = ev.jit(lambda x: x + 1, donate_argnums=0, engine="native")
+    x = jnp.array([1.0, 2.0, 3.0])
+    held = HELD[hold](np.asarray(x))
+    before = np.array(held)
+    np.testing.assert_array_equal(f(x), [2, 3, 4])
+    np.testing.assert_array_equal(np.asarray(held), before)

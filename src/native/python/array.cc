@@ -455,16 +455,33 @@ ArrayObject* allocate(size_t lines) {
   return lines == 0 ? as_array(array_class->tp_alloc(array_class, 0)) : allocate(0);
 }
 
+// Whether what owns the memory of an array owns all of it: a block, or a NumPy array that has
+// allocated it, or is all that knows the one that has.
+bool owns_all(const ArrayObject* self) {
+  PyObject* const owner = self->owner;
+  if (Py_TYPE(owner) == block_class) {
+    return reinterpret_cast<BlockObject*>(owner)->data == self->data;
+  }
+  if (!PyArray_CheckExact(owner)) return false;
+  auto* array = reinterpret_cast<PyArrayObject*>(owner);
+  if (PyArray_DATA(array) != self->data) return false;
+  PyObject* const base = PyArray_BASE(array);
+  if (base != nullptr && PyArray_CheckExact(base) && Py_REFCNT(base) == 1) {
+    array = reinterpret_cast<PyArrayObject*>(base);
+  }
+  return PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
+}
+
 // Whether an array has memory of its own that nothing else sees.
 bool is_alone(const ArrayObject* self) {
   const bool has_buffer = self->buffer != nullptr && self->buffer != Py_None;
   if (self->data == nullptr || has_buffer || self->sharding != nullptr) return false;
   if (self->owner == nullptr) return true;
-  // The array, and the NumPy array that it alone knows, are all that may hold the block.
+  // The array, and the NumPy array that it alone knows, are all that may hold the owner; it may be
+  // that array.
   const Py_ssize_t holders = self->host == nullptr ? 1 : 2;
-  return Py_TYPE(self->owner) == block_class && Py_REFCNT(self->owner) == holders &&
-         reinterpret_cast<BlockObject*>(self->owner)->data == self->data &&
-         (self->host == nullptr || Py_REFCNT(self->host) == 1);
+  return Py_REFCNT(self->owner) == holders && owns_all(self) &&
+         (self->host == nullptr || self->host == self->owner || Py_REFCNT(self->host) == 1);
 }
 
 }  // namespace
@@ -496,13 +513,18 @@ PyObject* new_array_on(PyObject* aval, PyObject* array, bool for_queue, void** d
     Py_CLEAR(donor->owner);
     return result.release();
   }
-  if (!is_alone(donor)) return nullptr;
+  if (find_data(array) == nullptr || !is_alone(donor)) return nullptr;
   self->aval = Py_NewRef(aval);
   self->data = std::exchange(donor->data, nullptr);
   self->lines = std::exchange(donor->lines, 0);
-  if (donor->owner != nullptr) reinterpret_cast<BlockObject*>(donor->owner)->data = nullptr;
   *data = const_cast<void*>(self->data);
-  Py_CLEAR(donor->owner);
+  PyObject* const owner = std::exchange(donor->owner, nullptr);
+  if (owner != nullptr && Py_TYPE(owner) == block_class) {  // the memory is the array's alone again
+    reinterpret_cast<BlockObject*>(owner)->data = nullptr;
+    Py_DECREF(owner);
+  } else {
+    self->owner = owner;
+  }
   Py_CLEAR(donor->host);
   return result.release();
 }

@@ -192,7 +192,10 @@ class Array(Fields, Members, metaclass=_ArrayType):
 
     def unsafe_buffer_pointer(self) -> int:
         """Return the address of the contents in host memory, for the life of the array."""
-        return self._contents().ctypes.data
+        host = self._contents()
+        if not host.flags.c_contiguous:  # one element spread over all, as `zeros` makes it
+            host = self._host = np.ascontiguousarray(host)
+        return host.ctypes.data
 
     @property
     def committed(self) -> bool:
