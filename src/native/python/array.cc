@@ -269,7 +269,7 @@ PyMemberDef array_members[] = {
     {"aval", T_OBJECT_EX, offsetof(ArrayObject, aval), 0, "What is known of the contents."},
     {"_buffer", T_OBJECT, offsetof(ArrayObject, buffer), 0, "An engine's buffer, or None."},
     {"_device", T_OBJECT, offsetof(ArrayObject, device), 0, "Where the buffer is, or None."},
-    {"_sharding", T_OBJECT_EX, offsetof(ArrayObject, sharding), 0, "Set where over a mesh."},
+    {"_sharding", T_OBJECT, offsetof(ArrayObject, sharding), 0, "Set where over a mesh."},
     {"_committed", T_BOOL, offsetof(ArrayObject, committed), 0, "Put there by the user."},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weakrefs), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},

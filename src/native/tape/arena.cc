@@ -57,7 +57,7 @@ class Arena {
 class Placer {
  public:
   explicit Placer(Draft& draft)
-      : draft_(draft), first_(values(), -1), last_(values(), -1) {}
+      : draft_(draft), first_(values(), -1), last_(values(), -1), owned_(values()) {}
 
   void run() {
     draft_.places.resize(values());
@@ -176,10 +176,9 @@ class Placer {
     for (int i : step.instructions) {
       for (int v : instruction(i).in) {
         const int x = draft_.sources[v].root;
-        const auto owned = owned_.find(x);
-        if (owned == owned_.end() || last_[x] != s || !may_overwrite(step, x, out)) continue;
+        if (!owned_[x] || last_[x] != s || !may_overwrite(step, x, out)) continue;
         const int64_t offset = draft_.places[x].offset;
-        owned_.erase(owned);
+        owned_[x] = false;
         place(out, offset);
         ++draft_.counts.reuses;
         return true;
@@ -191,10 +190,9 @@ class Placer {
   // Gives memory back of what the step was the last to read, or nobody reads.
   void release(const Step& step, int s) {
     const auto drop = [&](int v) {
-      const auto owned = owned_.find(v);
-      if (owned == owned_.end() || last_[v] > s) return;
+      if (!owned_[v] || last_[v] > s) return;
       arena_.give(draft_.places[v].offset, value(v).bytes());
-      owned_.erase(owned);
+      owned_[v] = false;
     };
     for (int i : step.instructions) {
       for (int v : instruction(i).in) drop(draft_.sources[v].root);
@@ -218,7 +216,7 @@ class Placer {
 
   Draft& draft_;
   std::vector<int> first_, last_;  // by root: the steps that write it, and that read it last
-  std::map<int, bool> owned_;      // roots whose memory is theirs
+  std::vector<bool> owned_;        // by value: roots whose memory is theirs
   Arena arena_;
 };
 

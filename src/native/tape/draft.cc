@@ -94,9 +94,12 @@ int64_t row_size(const Program& program, const Instruction& spread) {
 void choose_views(Draft& draft) {
   const Uses uses = count_uses(draft);
   Program& program = draft.program;
-  std::vector<std::vector<size_t>> readers(program.values.size());
+  std::vector<std::vector<size_t>> readers(program.values.size());  // of broadcasts
   for (size_t i = 0; i < program.instructions.size(); ++i) {
-    for (int v : program.instructions[i].in) readers[draft.sources[v].root].push_back(i);
+    for (int v : program.instructions[i].in) {
+      const int root = draft.sources[v].root, maker = draft.makers[root];
+      if (maker >= 0 && program.instructions[maker].op == Op::kSpread) readers[root].push_back(i);
+    }
   }
   std::vector<int64_t> rows(program.instructions.size());
   for (Instruction& instr : program.instructions) {

@@ -17,6 +17,7 @@ class Scheduler {
 
   void run() {
     const auto& instructions = draft_.program.instructions;
+    draft_.steps.reserve(instructions.size());
     for (size_t i = 0; i < instructions.size(); ++i) {
       const Instruction& instr = instructions[i];
       if (instr.op == Op::kAlias || instr.op == Op::kSpread || is_empty(instr)) continue;

@@ -74,7 +74,8 @@ def runs_natively(args):
     """Whether arrays are where tapes run, and their results are: on the first CPU device."""
     if config.current().default_device is not None and not is_first(default_device()):
         return False
-    return all([is_first(x._device) for x in args if type(x) is Array])
+    elsewhere = [x._device for x in args if type(x) is Array and x._device is not None]
+    return all(map(is_first, elsewhere))
 
 
 @functools.cache
