@@ -35,13 +35,14 @@ class ContractCalls:
 
     Attributes:
       binder: puts arguments where the function wants them.
+      fixed: how many arguments a call has that gives all by position, -1 where that is not all.
       variants: shared by all functions of one code.
     """
 
     def __init__(self, fun, name, signature, options):
         self.fun, self.name, self.options = fun, name, options
         self.binder = Binder(fun, signature)
-        self._fixed = self.binder.fixed if self.binder.no_roles else -1
+        self.fixed = self.binder.fixed if self.binder.no_roles else -1
         self.variants = shared_variants(fun, (signature.roles, options))
 
     def reports(self):
@@ -60,7 +61,7 @@ class ContractCalls:
           kwargs: the others.
           moved: id of an array that arguments hold -> what the program is to take in its place.
         """
-        if not kwargs and len(args) == self._fixed:
+        if not kwargs and len(args) == self.fixed:
             call, roots = None, (self.fun, *args)
             key = bucket_key(roots, ())
         else:
@@ -81,21 +82,23 @@ class ContractCalls:
                     redrawn[variant] = other
                     self.variants.take_back(variant)
         call = call or self.binder.bind(args, kwargs)
-        return self.miss(call._replace(moved=moved) if moved else call, key, redrawn)
+        return self.miss(call._replace(moved=moved) if moved else call, key, redrawn, bucket)
 
-    def miss(self, call, key, redrawn: Any = _NOTHING):
+    def miss(self, call, key, redrawn: Any = _NOTHING, seen=None):
         """Trace a call that fits no variant, keep the new one and run it.
 
         Args:
           call: the `Call`.
           key: its bucket's.
           redrawn: the variants that fit it but for what it draws -> what they have raised.
+          seen: the bucket, if it was found that no other of its variants fits.
         """
         for i in call.static_roots:
             check_static(call.name_of(i), call.roots[i])
         with lock:
-            # Another thread may have traced it while this one waited.
-            for variant in self.variants.buckets.get(key, ()):
+            # Another thread may have traced it while this one waited: the bucket is another then.
+            bucket = self.variants.buckets.get(key, ())
+            for variant in () if bucket is seen else bucket:
                 found = None if variant in redrawn else variant.match(call.roots)
                 if found is not None:
                     self.variants.hit(variant)

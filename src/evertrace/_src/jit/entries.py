@@ -32,20 +32,13 @@ def by_contract(calls, now, args, names):
       names: of those.
     """
     call = _bound(calls, args, names)
-    if any(isinstance(x, Tracer) for x in call.roots):
+    if any([isinstance(x, Tracer) for x in call.roots]):
         return None
     key = call.key()
     if key not in calls.variants.buckets:
         return None
-    places = [object() for _ in args]
-    where = {id(place): i for i, place in enumerate(places)}
-    roots = []
-    for i, place in enumerate(_bound(calls, places, names).roots):
-        if i == 0:
-            continue
-        at = where.get(id(place))
-        source = _default_of(calls, call, i) if at is None else (_ARGUMENT, at, None)
-        roots.append((*source, *_token(call, i)))
+    sources = _sources(calls, call, args, names)
+    roots = [(*source, *_token(call, i)) for i, source in enumerate(sources, 1)]
     defaults, by_name = _defaults(calls.binder.function)
     uses = {source for source, *_ in roots}
     return (
@@ -59,6 +52,19 @@ def by_contract(calls, now, args, names):
         (calls.variants.box(key),),
         roots,
     )
+
+
+def _sources(calls, call, args, names):
+    """Return where the roots of a call come from, but for the function."""
+    if not names and len(args) == calls.fixed:
+        return [(_ARGUMENT, at, None) for at in range(len(args))]
+    places = [object() for _ in args]
+    where = {id(place): i for i, place in enumerate(places)}
+    found = [where.get(id(place)) for place in _bound(calls, places, names).roots]
+    return [
+        _default_of(calls, call, i) if at is None else (_ARGUMENT, at, None)
+        for i, at in enumerate(found[1:], 1)
+    ]
 
 
 def by_jaxs_rules(calls, now, args, names):
