@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -124,3 +125,94 @@ def test_a_program_for_all_sizes_is_called_in_another_process():
         for a, b in zip(found, f(jnp.ones((n, 4))), strict=True):
             assert a.shape == b.shape
             np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def functions_called(call):
+    """Return how often each function in Python is called by a call, by its qualified name."""
+    called: Counter[str] = Counter()
+
+    def note(frame, event, _):
+        if event == "call":
+            called[frame.f_code.co_qualname] += 1
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return called
+
+
+def layers(depth):
+    """Return a training step of so many layers."""
+
+    def loss(w, x):
+        for _ in range(depth):
+            x = jnp.tanh(x @ w)
+        return (x * x).mean()
+
+    def step(w, x):
+        value, slope = ev.value_and_grad(loss)(w, x)
+        return value, w - 0.1 * slope
+
+    return step
+
+
+def called_by_a_new_size(depth):
+    g: Any = ev.jit(layers(depth))
+    g.clear_cache()  # which it shares with other functions of its code
+    w = rows(4) / 4
+    for n in (3, 4, 5, 6):
+        g(w, rows(n))
+    x = rows(9)
+    return functions_called(lambda: g(w, x))
+
+
+def test_a_new_size_makes_types_and_a_tape_and_nothing_else():
+    called = called_by_a_new_size(3)
+    assert called["Filled.__init__"] == 2, "the program, and what of it is computed"
+    assert (called["tape_of"], called["ContractCalls._by_opening"]) == (1, 1)
+    assert not called.keys() & {
+        *("Filling.variable", "Filling.result", "Filling.number", "Filling.equations"),
+        *("_duration", "_estimated", "ClosedJaxpr.__init__", "JitFunction.trace", "record"),
+    }
+    assert called["Binder.bind"] == 2, "of the call, and of how C++ recognises it"
+    assert called.total() < 210
+
+
+def test_no_more_python_runs_for_a_new_size_of_a_longer_program():
+    assert called_by_a_new_size(2) == called_by_a_new_size(20)
+
+
+def test_whether_a_call_is_long_is_no_question_of_its_size():
+    g: Any = ev.jit(lambda x: jnp.sin(x) * jnp.cos(x), engine="native")
+    for n in (3, 4, 5):
+        g(rows(n))
+    before = template.counts.made
+    short, long = rows(6), rows(200_000)
+    for x in (short, long):
+        np.testing.assert_allclose(g(x), np.sin(x) * np.cos(x), rtol=1e-5, atol=1e-6)
+    assert template.counts.made == before
+
+
+def test_a_new_size_is_compared_with_each_known_one_once():
+    class Data:
+        rows: Any
+
+    data, sizes = Data(), (3, 4, 5, 6, 7, 8)
+    g: Any = ev.jit(lambda: data.rows.sum(0) * 2)
+    for n in sizes:
+        data.rows = rows(n)
+        g()
+    data.rows = rows(9)
+    assert functions_called(g)["Variant.match"] == len(sizes) + 1
+
+
+def test_a_program_that_was_never_looked_at_is_shown_with_its_sizes():
+    g: Any = ev.jit(lambda x: (x + x.shape[0], x.shape[0] * jnp.ones(2)))
+    for n in (3, 4, 5, 6):
+        g(rows(n))
+    variant = next(v for v in g._contract.variants.all() if v.key[-1].shape == (6, 4))
+    assert str(variant.closed).count("f32[6,4]") == 2
+    assert list(map(str, variant.closed.out_avals)) == ["float32[6,4]", "float32[2]"]
+    assert variant.closed.in_avals == [v.aval for v in variant.closed.jaxpr.invars]

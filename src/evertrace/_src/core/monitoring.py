@@ -77,8 +77,9 @@ def timed(what: str, name: str, seconds: float) -> None:
     """Record that a step ("trace", "lower" or "compile") for a function took some seconds."""
     if config.current().log_compiles:
         logging.getLogger("evertrace").warning("%s of jit(%s) took %.6f s", what, name, seconds)
-    for event in (f"/evertrace/{what}", _OF_JAX[what]):
-        _record("duration", event, seconds, fun_name=name)
+    if _listeners["duration"]:
+        for event in (f"/evertrace/{what}", _OF_JAX[what]):
+            _record("duration", event, seconds, fun_name=name)
 
 
 @public

@@ -5,7 +5,14 @@ from typing import NamedTuple
 
 from evertrace._src import config, errors, extension, native
 from evertrace._src.engines import dump, runtime
-from evertrace._src.engines.protocol import Engine, Offer, Request, Runner
+from evertrace._src.engines.protocol import (
+    Engine,
+    Offer,
+    Reason,
+    Request,
+    Runner,
+    in_words,
+)
 
 NAMES = ("auto", "native", "fused", "xla", "spmd")
 """What may be asked for; "fused" are tapes whose loops are compiled together."""
@@ -15,11 +22,16 @@ TAPES = ("native", "fused")
 
 
 class Choice(NamedTuple):
-    """The engine of a program, why it is that one, and what runs the program."""
+    """The engine of a program, what it is that one for, and what runs the program."""
 
     engine: str
-    why: str
+    reason: Reason
     runner: Runner
+
+    @property
+    def why(self) -> str:
+        """The reason as a text."""
+        return in_words(self.reason)
 
 
 @functools.cache
@@ -54,20 +66,20 @@ def choose(jaxpr, request: Request) -> Choice:
         return _taken(jaxpr, request, request.wanted, None)
     offer = _native_offer(jaxpr, request)
     if offer.runner is not None:
-        return Choice("native", offer.why, offer.runner)
-    return _taken(jaxpr, request, "xla", offer.why)
+        return Choice("native", offer.reason, offer.runner)
+    return _taken(jaxpr, request, "xla", offer.reason)
 
 
 def _check_results(jaxpr):
-    for x in jaxpr.outvars:
-        if x.aval.size > _LARGE:
-            errors.check_memory(x.aval.size * getattr(x.aval.dtype, "itemsize", 1))
+    for aval in jaxpr.out_avals:
+        if aval.size > _LARGE:
+            errors.check_memory(aval.size * getattr(aval.dtype, "itemsize", 1))
 
 
 _LARGE = 1 << 24  # elements of a result that any machine has memory for
 
 
-def _taken(jaxpr, request, name, why):
+def _taken(jaxpr, request, name, reason):
     """Return the choice of an engine that has to run the program."""
     make = _native_offer if name in TAPES else engine(name).offer
     offer = make(jaxpr, request)
@@ -80,7 +92,7 @@ def _taken(jaxpr, request, name, why):
             src=None if offer.eqn is None else offer.eqn.src,
         )
     runs = "native" if name in TAPES else name
-    return Choice(runs, offer.why if why is None else why, offer.runner)
+    return Choice(runs, offer.reason if reason is None else reason, offer.runner)
 
 
 def _native_offer(jaxpr, request) -> Offer:

@@ -23,6 +23,8 @@ def stablehlo(text: str) -> None:
 
 def program(jaxpr: Jaxpr, name: str) -> None:
     """Write a program, and how many equations come of which line, as far as that is asked for."""
+    if not config.current().dump_ir_to:
+        return
     if _is_wanted("jaxpr"):
         _write(name, "jaxpr", f"{jaxpr}\n".encode())
     if _is_wanted("eqn_count_pprof"):

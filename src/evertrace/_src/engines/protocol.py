@@ -69,18 +69,32 @@ class Runner(Protocol):
         ...
 
 
+Reason = str | Callable[[], str]
+"""What something is due to, a clause, or what words it: each new size has reasons, few are read."""
+
+
+def in_words(reason: Reason) -> str:
+    """Return a reason as a text."""
+    return reason if isinstance(reason, str) else reason()
+
+
 class Offer(NamedTuple):
     """An engine's answer.
 
     Attributes:
       runner: what runs the program, or None.
-      why: what the answer is due to, a clause.
+      reason: what the answer is due to.
       eqn: the equation that is to blame, or None.
     """
 
     runner: Runner | None
-    why: str
+    reason: Reason
     eqn: Any = None
+
+    @property
+    def why(self) -> str:
+        """The reason as a text."""
+        return in_words(self.reason)
 
 
 class Engine(Protocol):

@@ -278,10 +278,11 @@ def _costs(program):
     lowering, compiling = program.seconds
     engine = "none, for nothing is computed"
     if not program.trivial:
-        name, why, _ = program.choice()
+        choice = program.choice()
+        name = choice.engine
         devices = ", ".join(map(str, program.executables))
         ran = f"{name} on {devices}" if devices else f"{name}, not compiled yet"
-        engine = f"{'native' if name == 'native' else ran}, for {why}"
+        engine = f"{'native' if name == 'native' else ran}, for {choice.why}"
     return {"lower_seconds": lowering, "compile_seconds": compiling, "engine": engine}
 
 

@@ -248,7 +248,7 @@ def shared(choice, jaxpr, request):
         return choice
     bound, runner = found
     why = f"{choice.why}; run by a program for sizes up to {bound}, as often as {MOST_RUNS} times"
-    return choice._replace(why=why, runner=_Padded(runner, choice.runner, jaxpr, name, n, bound))
+    return choice._replace(reason=why, runner=_Padded(runner, choice.runner, jaxpr, name, n, bound))
 
 
 class _Padded:

@@ -73,7 +73,11 @@ class Program:
         self.kept, self.kept_donated, self.plain = parts.kept, parts.kept_donated, parts.plain
         self.trivial, self.mesh = parts.trivial, parts.mesh
         self.sources = parts.sources if self.plain else [_placed(s, jaxpr) for s in parts.sources]
-        self.out_avals = [v.aval for v in self.jaxpr.outvars]
+
+    @property
+    def out_avals(self):
+        """Types of what is computed."""
+        return self.jaxpr.out_avals
 
     def with_options(self, compiler_options):
         """Return the program with other XLA flags on top of its own."""
@@ -317,7 +321,7 @@ def _placed(source, jaxpr):
     kind, where = source
     if kind is _COMPUTED:
         return source
-    return kind, jaxpr.outvars[where] if kind is _LITERAL else (where, jaxpr.invars[where].aval)
+    return kind, jaxpr.outvars[where] if kind is _LITERAL else (where, jaxpr.in_avals[where])
 
 
 def sources_of(source):

@@ -84,9 +84,9 @@ class Variant(_VariantBase):
     """
 
     __slots__ = (
-        "__weakref__", "careful", "closed", "consts", "created", "effects", "gathers", "guards",
-        "host", "key", "leaves", "name", "opening", "plain", "program", "reason", "recorded",
-        "result", "tries", "writes",
+        "__weakref__", "careful", "consts", "created", "effects", "gathers", "guards", "host",
+        "key", "leaves", "name", "opening", "plain", "program", "reason", "recorded", "result",
+        "tries", "writes",
     )  # fmt: skip
 
     key: Any
@@ -102,7 +102,6 @@ class Variant(_VariantBase):
         self.plain = not (self.writes or self.effects) and type(self.result) is Out
         jaxpr = recorded.jaxpr
         jaxpr = jaxpr.hoisted() if type(jaxpr) is Filled else hoist_consts(jaxpr)
-        self.closed = close_jaxpr(jaxpr)
         n = len(self.consts)
         self.program = Program(
             jaxpr,
@@ -119,6 +118,11 @@ class Variant(_VariantBase):
         self.careful = self._draws_with_care()
         if self.guards.compiled is not None and not self.careful:
             self.compile_match(self.guards.compiled, self.host.compiled, tuple(self.leaves))
+
+    @property
+    def closed(self):
+        """The program as other programs hold it."""
+        return close_jaxpr(self.program.whole)
 
     def compiled_run(self):
         """Return what C++ runs the variant with; see `compiled.run_of`."""
@@ -201,7 +205,7 @@ class Variant(_VariantBase):
             for x, v in zip(inputs, self.program.whole.invars, strict=True)
         ]
         if inline:
-            return eval_jaxpr(self.closed.jaxpr, (), *operands)
+            return eval_jaxpr(self.program.whole, (), *operands)
         return jit_p.bind(*operands, jaxpr=self.closed, name=self.name)
 
 

@@ -43,6 +43,7 @@ class _Template:
       numbers: pairs of a variable that is a size, and the size.
       is_open: whether any of it holds sizes.
       constvars, invars, outvars: indices of those that do.
+      in_avals, out_avals: types of the inputs and outputs.
     """
 
     def __init__(self, jaxpr: Jaxpr, templates: "_Templates") -> None:
@@ -68,6 +69,7 @@ class _Template:
             [i for i, v in enumerate(variables) if id(v) in moved]
             for variables in (jaxpr.constvars, jaxpr.invars, jaxpr.outvars)
         ]
+        self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
 
 
 _Templates = dict[int, _Template]
@@ -128,9 +130,10 @@ _KNOWN = (
 
 
 class Filled(Jaxpr):
-    """A jaxpr that numbers are put into, whose equations are made when somebody looks at them.
+    """A jaxpr that numbers are put into, whose parts are made when somebody looks at them.
 
-    A tape of its own is made of that of the open program, so most are never looked at.
+    A tape of its own is made of that of the open program, and is run on types alone: so most
+    variables and equations are never looked at.
 
     Args:
       filling: the `Filling`.
@@ -139,16 +142,38 @@ class Filled(Jaxpr):
 
     open: Jaxpr
 
-    __slots__ = ("_eqns", "_filling", "open")
+    __slots__ = ("_avals", "_constvars", "_eqns", "_filling", "_invars", "_outvars", "open")
 
     def __init__(self, filling: "Filling", of: Jaxpr) -> None:
-        self._filling, self.open, self._eqns = filling, of, None
-        filling.begin(of)
-        template = _template(of, filling.templates)
-        self.constvars = _replaced(of.constvars, template.constvars, filling.variable)
-        self.invars = _replaced(of.invars, template.invars, filling.variable)
-        self.outvars = _replaced(of.outvars, template.outvars, filling.result)
+        self._filling, self.open = filling, of
+        self._constvars = self._invars = self._outvars = self._eqns = None
+        self._avals: tuple[list[Any], list[Any]] | None = None
         self.effects, self.names, self.cache = of.effects, of.names, {}
+
+    @property
+    def constvars(self) -> Any:
+        """The variables of what was captured."""
+        if self._constvars is None:
+            places = _template(self.open, self._filling.templates).constvars
+            self._constvars = _replaced(self.open.constvars, places, self._filling.variable)
+        return self._constvars
+
+    @property
+    def invars(self) -> Any:
+        """The variables of the inputs."""
+        if self._invars is None:
+            places = _template(self.open, self._filling.templates).invars
+            self._invars = _replaced(self.open.invars, places, self._filling.variable)
+        return self._invars
+
+    @property
+    def outvars(self) -> Any:
+        """The variables and literals that are returned."""
+        if self._outvars is None:
+            self._filling.begin(self.open)
+            places = _template(self.open, self._filling.templates).outvars
+            self._outvars = _replaced(self.open.outvars, places, self._filling.result)
+        return self._outvars
 
     @property
     def eqns(self) -> Any:
@@ -160,6 +185,25 @@ class Filled(Jaxpr):
         if self._eqns is None:
             self._eqns = self._filling.equations(self.open)
         return self._eqns
+
+    @property
+    def in_avals(self) -> Any:
+        """Avals of the inputs."""
+        return self._types()[0]
+
+    @property
+    def out_avals(self) -> Any:
+        """Avals of the outputs."""
+        return self._types()[1]
+
+    def _types(self) -> tuple[list[Any], list[Any]]:
+        if self._avals is None:
+            template, aval = _template(self.open, self._filling.templates), self._filling.aval
+            self._avals = (
+                _replaced(template.in_avals, template.invars, aval),
+                _replaced(template.out_avals, template.outvars, aval),
+            )
+        return self._avals
 
     @property
     def sizes(self) -> Any:
@@ -189,7 +233,7 @@ class Filled(Jaxpr):
 
     def hoisted(self) -> "Filled":
         """Return what `hoist_consts` does."""
-        if not self.constvars:
+        if not self.open.constvars:
             return self
         return self.filled(self.of_all_sizes(("hoisted",), _hoisted))
 
@@ -222,8 +266,9 @@ class Filling:
         if found is None:
             if not _is_open(aval):
                 return aval
-            shape = tuple([dims.evaluate(n, self.values) for n in aval.shape])
-            found = self._avals[id(aval)] = aval.update(shape=shape)
+            sizes = [n if type(n) is int else dims.evaluate(n, self.values) for n in aval.shape]
+            found = ShapedArray(tuple(sizes), aval.dtype, aval.weak_type)
+            self._avals[id(aval)] = found
         return found
 
     def jaxpr(self, jaxpr: Jaxpr) -> Jaxpr:
@@ -240,8 +285,8 @@ class Filling:
         if not _is_open(var.aval):
             return var
         made = self._env.get(id(var))
-        if made is None:
-            made = self._env[id(var)] = Var(self.aval(var.aval), _FILLED)
+        if made is None:  # one for all threads that look at the program
+            made = self._env.setdefault(id(var), Var(self.aval(var.aval), _FILLED))
         return made
 
     def result(self, x: Any) -> Any:
@@ -253,6 +298,7 @@ class Filling:
 
     def equations(self, jaxpr: Jaxpr) -> list[Eqn]:
         """Return the equations of an open jaxpr with numbers for sizes."""
+        self.begin(jaxpr)
         eqns: list[Eqn] = []
         for eqn, names in _template(jaxpr, self.templates).steps:
             if names is None:
@@ -264,7 +310,9 @@ class Filling:
     def begin(self, jaxpr: Jaxpr) -> None:
         """Find the literals of the sizes that are values in a jaxpr."""
         for var, dim in _template(jaxpr, self.templates).numbers:
-            self._env[id(var)] = self.number(dims.evaluate(dim, self.values), var.aval)
+            if id(var) not in self._env:
+                size = self.number(dims.evaluate(dim, self.values), var.aval)
+                self._env.setdefault(id(var), size)
 
     def number(self, size: Any, aval: ShapedArray) -> Literal:
         """Return the literal of a size that is a value."""

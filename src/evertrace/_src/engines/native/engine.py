@@ -21,8 +21,9 @@ from evertrace._src.engines.native.emit import (
     tape_cost,
     tape_of,
 )
+from evertrace._src.engines.native.sizes import is_below
 from evertrace._src.engines.native.template import Plan
-from evertrace._src.engines.protocol import Offer
+from evertrace._src.engines.protocol import Offer, Reason, in_words
 from evertrace._src.lazy import load
 from evertrace._src.transforms.filling import Filled
 
@@ -50,7 +51,7 @@ class Made(NamedTuple):
 
     Attributes:
       tape: it, or None.
-      why: what the choice is due to: what it costs, or why there is no tape.
+      reason: what the choice is due to: what it costs, or why there is no tape.
       eqn: the equation that is to blame, or None.
       seconds: what emission and planning took, if there is a tape.
       cost: nanoseconds of work that a call of the tape is estimated at.
@@ -58,11 +59,16 @@ class Made(NamedTuple):
     """
 
     tape: Any
-    why: str
+    reason: Reason
     eqn: Any = None
     seconds: tuple = (None, None)
     cost: float = 0.0
     loops: float = 0.0
+
+    @property
+    def why(self):
+        """The reason as a text."""
+        return in_words(self.reason)
 
 
 @functools.cache
@@ -135,7 +141,7 @@ def _planned(jaxpr, is_wanted, fuses):
         (e.values, inputs, outputs, e.constants, e.code),
         (e.cost, xla, compilation),
         is_tape,
-        e.cost > LONG_COST,
+        is_below(LONG_COST, e.cost),
         e.fused,
         e.left,
         e.loop_cost,
@@ -156,27 +162,22 @@ def _compile(jaxpr, is_wanted, donated, fuses, is_rare):
     start = time.perf_counter()
     try:
         plan = _plan(jaxpr, is_wanted, fuses, is_rare)
-        cost, xla, compilation = plan.estimates
-        compiles = "would compile" if plan.is_tape else "compiles"
-        why = (
-            f"a call is estimated at {_duration(cost)} of work, {_duration(xla)} with XLA, "
-            f"which {compiles} for {_duration(compilation)}{_groups_of(plan)}"
-        )
+        reason = functools.partial(_estimated, plan.estimates, plan.is_tape, _groups_of(plan))
         if not plan.is_tape:
-            return Made(None, why)
+            return Made(None, reason)
         emitted = time.perf_counter()
         pairs = [(i, ANY) for i in donated]
-        avals = [v.aval for v in jaxpr.outvars]
-        tape = tape_of(plan.program, carried=pairs, avals=avals, is_long=plan.is_long)
+        tape = tape_of(plan.program, pairs, jaxpr.out_avals, bool(plan.is_long))
         seconds = emitted - start, time.perf_counter() - emitted
-        return Made(tape, why, None, seconds, cost, plan.loops)
+        return Made(tape, reason, None, seconds, plan.estimates[0], plan.loops)
     except NotNative as error:
         return Made(None, error.reason, error.eqn)
     except NoCode as error:
         reason = str(error.__cause__).partition("\n")[0]
         _warn_without_code(reason)
         made = _compile(jaxpr, is_wanted, donated, 0, False)
-        return made._replace(why=f"{made.why}; nothing is compiled together, for LLVM: {reason}")
+        text = f"{made.why}; nothing is compiled together, for LLVM: {reason}"
+        return made._replace(reason=text)
 
 
 _is_warned = False
@@ -198,8 +199,20 @@ def _warn_without_code(reason):
     )
 
 
+def _estimated(estimates, is_tape, groups):
+    """Return what is said of a plan's estimates."""
+    cost, xla, compilation = map(_duration, estimates)
+    compiles = "would compile" if is_tape else "compiles"
+    return (
+        f"a call is estimated at {cost} of work, {xla} with XLA, which {compiles} for "
+        f"{compilation}{groups}"
+    )
+
+
 def _groups_of(plan):
     """Return what is said of the kernels that loops are compiled to, if any."""
+    if not plan.left and not plan.fused:
+        return ""
     left = [
         f"{f'{count} ' if count > 1 else ''}{name} ({reason})"
         for (name, reason), count in sorted(plan.left.items(), key=lambda x: -x[1])[:MOST_LEFT]
@@ -234,7 +247,7 @@ class TapeRunner:
 
     def __init__(self, jaxpr, made):
         self.tape, self.seconds, self.executables = made.tape, made.seconds, {}
-        self._avals = tuple([v.aval for v in jaxpr.invars])
+        self._avals = tuple(jaxpr.in_avals)
 
     def run(self, args):
         """Run once; returns one array for each output."""
@@ -278,9 +291,14 @@ def offer(jaxpr, request):
     is_rare = fuses == AUTO and type(jaxpr) is Filled
     made = compile_jaxpr(jaxpr, request.wanted != "auto", request.donated, fuses, is_rare)
     if made.tape is None:
-        return Offer(None, made.why, made.eqn)
+        return Offer(None, made.reason, made.eqn)
     request.took(request.name, made.seconds)
     if not is_rare or made.loops <= FUSED_FROM_COST:
-        return Offer(TapeRunner(jaxpr, made), made.why)
+        return Offer(TapeRunner(jaxpr, made), made.reason)
+    reason = functools.partial(_fused_later, made.reason)
+    return Offer(SizeRunner(jaxpr, made, request.donated), reason)
+
+
+def _fused_later(reason):
     later = f"loops are compiled together from {RUNS_UNFUSED} calls of this size on, where it pays"
-    return Offer(SizeRunner(jaxpr, made, request.donated), f"{made.why}; {later}")
+    return f"{in_words(reason)}; {later}"

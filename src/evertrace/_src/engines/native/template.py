@@ -33,7 +33,7 @@ class Plan(NamedTuple):
       program: what `emit.tape_of` takes first; by a template, that and what it is filled in with.
       estimates: nanoseconds of a call as a tape and by XLA, and of compiling it by XLA.
       is_tape: whether it is to be a tape.
-      is_long: whether other threads may run Python meanwhile.
+      is_long: whether other threads may run Python meanwhile, as a number: no question of a size.
       fused, left: see `emit.Emitter`.
       loops: nanoseconds of the tape's loops.
     """
@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     program: Any
     estimates: Any
     is_tape: bool
-    is_long: bool
+    is_long: int
     fused: Any
     left: Any
     loops: float
