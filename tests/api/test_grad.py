@@ -1,6 +1,7 @@
 """grad and value_and_grad: which arguments, which values, which errors."""
 
 import gc
+import math
 import weakref
 
 import numpy as np
@@ -298,16 +299,61 @@ def test_control_flow_on_traced_values_is_an_error(transform):
         transform(ev.grad(f))(X if transform is ev.vmap else 1.0)
 
 
-def test_values_can_be_read_while_differentiating():
+def test_what_has_no_derivative_can_be_read_while_differentiating():
     seen = []
 
     def f(x):
         y = x * 2
-        seen.append((float(y), int(y), np.asarray(y).item(), y.item(), f"{y:.1f}"))
+        constant = lax.stop_gradient(y)
+        seen.append((int(y), bool(y), f"{y:.1f}", float(constant), np.asarray(constant).item()))
         return y
 
-    ev.grad(f)(1.5)
-    assert seen == [(3.0, 3, 3.0, 3.0, "3.0")]
+    assert float(ev.grad(f)(1.5)) == 2
+    assert float(ev.jvp(f, (1.5,), (1.0,))[1]) == 2
+    assert seen == [(3, True, "3.0", 3.0, 3.0)] * 2
+
+
+READS = {
+    "float": lambda x: float(x[0]) * x[0],
+    "complex": lambda x: (complex(x[0]) * x[0]).real,
+    "item": lambda x: x[0].item() * x[0],
+    "tolist": lambda x: sum(x.tolist()) * x[0],
+    "asarray": lambda x: jnp.sum(np.asarray(x) * x),
+    "a copy": lambda x: jnp.sum(jnp.asarray(np.array(x, np.float64))),
+    "a scalar type": lambda x: np.float32(x[0]) * x[0],
+    "a function of NumPy": lambda x: np.dot(x, x),
+    "a ufunc": lambda x: jnp.sum(jnp.asarray(np.sin(x))),
+    "a function of math": lambda x: math.exp(x[0]),
+    "what reads bytes": lambda x: jnp.sum(jnp.asarray(memoryview(x))),
+    "the result of a loop": lambda x: float(lax.fori_loop(0, 2, lambda i, c: c * 2.0, x[0])),
+}
+
+
+def _hvp(f):
+    return lambda x: ev.jvp(ev.grad(f), (x,), (x,))
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize(
+    "derive",
+    [ev.grad, lambda f: lambda x: ev.jvp(f, (x,), (x,)), lambda f: lambda x: ev.vjp(f, x), _hvp],
+    ids=["grad", "jvp", "vjp", "hvp"],
+)
+def test_nothing_that_has_a_derivative_is_read_without_a_word(derive, read):
+    errors = ev.errors.ConcretizationTypeError, ev.errors.TracerArrayConversionError
+    with pytest.raises(errors, match="no derivative flows through what is read of it") as caught:
+        derive(READS[read])(X)
+    assert "(<lambda>) differentiates by this f32[" in str(caught.value)
+    assert "read `lax.stop_gradient(x)`" in str(caught.value)
+
+
+def test_what_has_left_its_derivative_can_be_read():
+    kept = []
+    ev.grad(lambda x: kept.append(x * 2) or x)(1.5)
+    assert float(kept[0]) == 3
+    inner = []
+    ev.grad(lambda x: ev.grad(lambda y: inner.append(y) or y * 2.0)(1.0) * x + float(inner[0]))(2.0)
+    assert float(inner[0]) == 1
 
 
 def test_stop_gradient():

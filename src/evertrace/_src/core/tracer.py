@@ -268,6 +268,19 @@ def concrete_value(x: Any) -> Any:
     return x
 
 
+def differentiating(x: Any) -> Any:
+    """Return the trace in force that differentiates by `x`, else None.
+
+    Its tracers have values, be they concrete or traced in turn; all others know only types.
+    """
+    if not isinstance(x, Tracer) or x.concrete() is None:
+        return None
+    trace = state.trace
+    while trace is not None and trace is not x._trace:
+        trace = trace.parent
+    return trace
+
+
 def transform_stack() -> tuple[str, ...]:
     """Return the names of the active transformations, innermost first."""
     names: list[str] = []

@@ -12,7 +12,13 @@ import numpy as np
 from evertrace._src import dtypes, errors, source
 from evertrace._src.arrays.array import refuse_keys
 from evertrace._src.core.jaxpr import Var
-from evertrace._src.core.tracer import Tracer, concrete_value, escaped_tracer_error, state
+from evertrace._src.core.tracer import (
+    Tracer,
+    concrete_value,
+    differentiating,
+    escaped_tracer_error,
+    state,
+)
 from evertrace._src.lazy import LazyModule
 from evertrace._src.transforms.staging import provenance
 
@@ -23,6 +29,40 @@ def host_value(x):
     """Return the contents of an array or tracer as NumPy memory, or None if not known."""
     found = concrete_value(x)
     return None if found is None else np.asarray(found._contents())
+
+
+def _known_value(x, cls, what, fix):
+    """Return the contents of an array, or raise where there are none.
+
+    Args:
+      x: an array or tracer.
+      cls: class of the error.
+      what: what asks for the contents.
+      fix: function that returns the cure.
+    """
+    value = host_value(x)
+    if value is None:
+        raise traced_value_error(cls, x, what, fix())
+    return value
+
+
+def _read_value(x, cls, what, fix):
+    """Return the contents of an array for Python or NumPy to compute with, or raise.
+
+    Of what a derivative is taken by, too: none flows through what is computed elsewhere, so the
+    result would lack it without a word.
+    """
+    if (trace := differentiating(x)) is not None:
+        error = errors.user_error(
+            cls,
+            f"{what}: {trace.name or 'a derivative'} differentiates by this {x.aval.str_short()}, "
+            "and no derivative flows through what is read of it.",
+            fix=f"{fix().rstrip('.')}; or read `lax.stop_gradient(x)`, a constant for derivatives.",
+            anchor=cls.__name__,
+        )
+        error._in_plain = True  # with `jit` or without
+        raise error
+    return _known_value(x, cls, what, fix)
 
 
 def traced_value_error(cls, x, what, fix):
@@ -114,6 +154,13 @@ def _instead_of_number(name):
     return f"convert the dtype with `x.astype({name})`"
 
 
+def _instead_of_numpy(x):
+    """Return the advice where NumPy is given a traced array."""
+    fix = "use the function of the same name in `evertrace.numpy`"
+    callback = "" if differentiating(x) else ", or call NumPy through `pure_callback`"
+    return f"{fix}{callback}."
+
+
 def _instead_of_truth():
     """Return the advice where the truth of a traced array is asked for."""
     if assigned := asked.assigned_here():  # to a NumPy array of booleans
@@ -134,14 +181,14 @@ def _truth_of_many():
 def _scalar_contents(x, name):
     """Return the contents of an array of rank 0 for the conversion `name`."""
     refuse_keys(x, f"{name}()")
-    value = host_value(x)
-    if value is None:
-        raise traced_value_error(
-            errors.ConcretizationTypeError,
-            x,
-            f"{name}() of an array",
-            f"{_instead_of_number(name)}{_or_static(x)}.",
-        )
+    # an integer is piecewise constant: no derivative is lost
+    read = _known_value if name == "int" else _read_value
+    value = read(
+        x,
+        errors.ConcretizationTypeError,
+        f"{name}() of an array",
+        lambda: f"{_instead_of_number(name)}{_or_static(x)}.",
+    )
     if value.ndim:
         raise errors.user_error(
             TypeError,
@@ -223,16 +270,12 @@ def to_numpy(x, dtype=None, copy=None):
       copy: True for an array of one's own, False to raise where a copy would be needed.
     """
     refuse_keys(x, "__array__ (an array handed to NumPy)")
-    value = host_value(x)
-    if value is None:
-        raise traced_value_error(
-            errors.TracerArrayConversionError,
-            x,
-            "__array__ (an array handed to NumPy)",
-            asked.assigned_here()
-            or "use the function of the same name in `evertrace.numpy`, or call NumPy through "
-            "`pure_callback`.",
-        )
+    value = _read_value(
+        x,
+        errors.TracerArrayConversionError,
+        "__array__ (an array handed to NumPy)",
+        lambda: asked.assigned_here() or _instead_of_numpy(x),
+    )
     if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
         if copy is False:
             raise ValueError(f"converting {value.dtype} to {np.dtype(dtype)} needs a copy")
@@ -258,40 +301,30 @@ def to_buffer(x, flags):
       flags: what the buffer has to be, in Python's terms; the `memoryview` says whether it is.
     """
     refuse_keys(x, "__buffer__ (an array handed to what takes buffers)")
-    value: Any = host_value(x)
-    if value is None:
-        error: Any = traced_value_error(
-            errors.TracerArrayConversionError,
+    try:
+        value: Any = _read_value(
             x,
+            errors.TracerArrayConversionError,
             "__buffer__ (an array handed to what reads its bytes)",
-            "do it outside, with what the call returns, or in a `pure_callback`.",
+            lambda: "do it outside, with what the call returns, or in a `pure_callback`.",
         )
+    except errors.TracerArrayConversionError as error:
         error._lent = id(_innermost(x))
-        raise error
+        raise
     return memoryview(value).toreadonly()
 
 
 def item(x, *args):
     """Return one element as a Python scalar: the only one, or that at a flat or full index."""
-    value = host_value(x)
-    if value is None:
-        raise traced_value_error(
-            errors.ConcretizationTypeError,
-            x,
-            "item()",
-            "keep the array of rank 0 (`x[0]`, `x.reshape(())`): it works like a number.",
-        )
+    fix = "keep the array of rank 0 (`x[0]`, `x.reshape(())`): it works like a number."
+    value = _read_value(x, errors.ConcretizationTypeError, "item()", lambda: fix)
     return value.item(*args)
 
 
 def tolist(x):
     """Return the contents as nested lists of Python scalars."""
-    value = host_value(x)
-    if value is None:
-        raise traced_value_error(
-            errors.ConcretizationTypeError, x, "tolist()", "return the array, and convert it then."
-        )
-    return value.tolist()
+    fix = "return the array, and convert it then."
+    return _read_value(x, errors.ConcretizationTypeError, "tolist()", lambda: fix).tolist()
 
 
 def format_array(x, spec):
