@@ -16,6 +16,7 @@ import os
 import re
 import sys
 import weakref
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -126,6 +127,42 @@ def source_of(frame: FrameType) -> Source:
 
 
 _copies: dict[int, tuple[Any, CodeType]] = {}  # id of code -> (weak reference to it, its copy)
+
+
+def line_that_changes(mark: Callable[[], Any], run: Callable[[], Any]) -> Source | None:
+    """Run something, and return the line of the user's code at which `mark()` becomes another.
+
+    For messages only: each line costs two calls of Python. None where there is no such line, and
+    where a debugger or a measurement of coverage follows the lines already.
+    """
+    if sys.gettrace() is not None:
+        return None
+    marks: list[Any] = []
+    found: list[Source] = []
+    last: list[Source] = []
+
+    def enter(frame: FrameType, event: str, arg: Any) -> Any:
+        return step if is_users_frame(frame) else None
+
+    def step(frame: FrameType, event: str, arg: Any) -> Any:
+        marks[1:] = [mark()]
+        if marks[-1] != marks[0]:
+            found[:] = last
+            sys.settrace(None)
+        here = frame if event != "return" else frame.f_back  # the caller's line goes on
+        while here is not None and not is_users_frame(here):
+            here = here.f_back
+        last[:] = [source_of(here)] if here is not None else []
+        return step
+
+    sys.settrace(enter)
+    try:
+        run()
+    except Exception:
+        return None
+    finally:
+        sys.settrace(None)
+    return found[0] if found else None
 
 
 def no_source() -> Source | None:

@@ -13,9 +13,10 @@ the construct computes is put in its place.
 Without a recorder (eager calls, strict rules) nothing is watched.
 """
 
+import functools
 from typing import Any, NamedTuple
 
-from evertrace._src import config, dtypes, errors, tree
+from evertrace._src import config, dtypes, errors, source, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import (
     Body,
@@ -45,14 +46,20 @@ class LoopState:
         self.where, self.functions, self.turns = where, functions, turns
         self.recorder = state.recorder
         self.treedef = tree.treedef_tuple([])
-        self._slots, self._found, self._before = [], [], None
+        self._slots, self._found, self._before, self._turn = [], [], None, None
         self._shown = []  # per place, a value of the structure, for the order of keys
 
-    def enter(self, values):
-        """Put the values of a turn in place; called in the stage of a body, before it runs."""
+    def run(self, values, turn):
+        """Make a turn with its values in place; called in the stage of a body."""
         if self.recorder is not None:
+            self._turn = values, turn
             self._before = self.recorder.snapshot(*self.functions)
             self._put(values)
+        return turn()
+
+    def _again(self):
+        self.recorder.rewind(self._before)
+        self.run(*self._turn)
 
     def leave(self):
         """Take back what the body did; returns the operands of the new values.
@@ -62,7 +69,9 @@ class LoopState:
         if self.recorder is None:
             return []
         changes = self.recorder.changes(self._before, asks=True)
-        _check_repeatable(self.where, self.recorder, changes, is_certain=bool(self.turns))
+        _check_repeatable(
+            self.where, self.recorder, changes, self._again, is_certain=bool(self.turns)
+        )
         known = {slot.place for slot in self._slots}
         self._found = [slot for slot in changes.slots if slot.place not in known]
         outs = None if self._found else self._operands()
@@ -122,7 +131,7 @@ class RunState:
     def __init__(self, where, arrays=False):
         self.where, self.arrays, self.recorder = where, arrays, state.recorder
         self.changed: dict[Any, _Changed] = {}
-        self.count, self._before = 0, None
+        self.count, self._before, self._run = 0, None, None
 
     def watch(self, fun):
         """Return the function, watched when it is called."""
@@ -131,9 +140,14 @@ class RunState:
 
         def watched(*args):
             self._before = self.recorder.snapshot(fun)
-            return fun(*args)
+            self._run = functools.partial(fun, *args)
+            return self._run()
 
         return watched
+
+    def _again(self):
+        self.recorder.rewind(self._before)
+        self._run()
 
     def take(self):
         """Take back what the run did; returns the operands that stand for it."""
@@ -142,7 +156,7 @@ class RunState:
         changes = self.recorder.changes(self._before, asks=self.arrays)
         slots, outs = changes.slots + changes.reshaped, []
         if self.arrays:
-            _check_repeatable(self.where, self.recorder, changes)
+            _check_repeatable(self.where, self.recorder, changes, self._again)
         for slot in slots:
             if self.arrays:
                 leaves, treedef = _flatten(self.where, slot, self.recorder.is_entered)
@@ -294,6 +308,11 @@ def unchanging(where, fun):
         before = recorder.snapshot(fun)
         result = fun(*args, **kwargs)
         changes = recorder.changes(before)
+
+        def again():
+            recorder.rewind(before)
+            fun(*args, **kwargs)
+
         for slot in (*changes.slots, *changes.reshaped):
             raise errors.user_error(
                 TypeError,
@@ -301,6 +320,7 @@ def unchanging(where, fun):
                 "and must leave state as it is.",
                 fix="return the value, and store it outside of the call.",
                 anchor="loop-state",
+                src=source.line_that_changes(slot.mark, again),
             )
         return result
 
@@ -352,8 +372,10 @@ def _is_array(x):
     return True
 
 
-def _check_repeatable(where, recorder, changes, is_certain=False):
+def _check_repeatable(where, recorder, changes, again, is_certain=False):
     """Raise unless what a body did can be done any number of times, or not at all.
+
+    `again` runs it once more, for the line that changes what it must not.
 
     If it is certainly done, it may set what an object had only from its class. Libraries that were
     written for JAX note what they made, such as the parts of a module, while the body is traced.
@@ -364,6 +386,7 @@ def _check_repeatable(where, recorder, changes, is_certain=False):
             f"{where}: a compiled program does once per call, not in every turn of a loop nor only "
             f"in the branch that is chosen, what the body calls: {call}.",
             fix="call it outside; to print, `debug.print`; to draw, `random` with a key.",
+            src=source.line_that_changes(changes.mark, again),
         )
     new = [] if is_certain else [slot for slot in changes.slots if slot.is_new]
     grown = () if changes.reshaped and recorder.serves_library() else changes.reshaped
@@ -375,6 +398,7 @@ def _check_repeatable(where, recorder, changes, is_certain=False):
             fix="return the values (`scan` stacks them), write to an array with `x.at[i].set(v)`, "
             "or give the attribute, key or variable a value before.",
             anchor="loop-state",
+            src=source.line_that_changes(place.mark, again),
         )
 
 

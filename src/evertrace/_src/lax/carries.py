@@ -1,5 +1,6 @@
 """The carries of loops: their structure and types from turn to turn, and names for leaves."""
 
+import functools
 import types
 
 from evertrace._src import dtypes, errors, tree
@@ -55,10 +56,18 @@ class Carry:
         numbers = self.nodes[0] is opened_with_numbers
         self._numbers = {i: x for i, (_, x) in enumerate(pairs) if numbers and not is_array(x)}
 
-    def run(self, fun, value, *others):
-        """Call the body with its carry and the like; no change to objects made for it is lost."""
+    def run(self, state, fun, value, *others):
+        """Call the body with its carry and the like; no change to objects made for it is lost.
+
+        Args:
+          state: what is carried of the state that the body changes.
+          fun: the body.
+          value: the carry.
+          *others: further arguments.
+        """
         made = others if self.nodes[0] is held else (value, *others)
-        return keeping(self.where, fun, made)(value, *others)
+        call = functools.partial(keeping(self.where, fun, made), value, *others)
+        return self.state.run(state, call)
 
     def close(self, value):
         """Return what the body returns as carry, with nodes in the place of objects."""

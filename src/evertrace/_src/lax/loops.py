@@ -128,15 +128,13 @@ def _while(where, label, cond_fun, body_fun, init_val, max_steps=None):
     carry = Carry(where, label, init_val, body_fun, cond_fun)
 
     def turn(value, held):
-        carry.state.enter(held)
-        return carry.close(carry.run(body_fun, value))
+        return carry.close(carry.run(held, body_fun, value))
 
     def finish(out_tree, outs):
         return carry.take_state(outs) if carry.check_structure(out_tree) else []
 
     def goes_on(value, held):
-        carry.state.enter(held)
-        return carry.run(unchanging(where, cond_fun), value)
+        return carry.run(held, unchanging(where, cond_fun), value)
 
     def finish_condition(_, outs):
         carry.state.leave()
@@ -407,8 +405,7 @@ def _scan(where, label, f, init, xs, length, reverse, unroll):
     out_trees = []
 
     def turn(value, held, x):
-        carry.state.enter(held)
-        result = carry.run(f, value, x)
+        result = carry.run(held, f, value, x)
         if type(result) in (tuple, list) and len(result) == 2:
             return type(result)((carry.close(result[0]), opened(result[1])))
         return result

@@ -80,6 +80,13 @@ class Slot:
         """Set the value."""
         _assign(self.entered, {self.key: value})
 
+    def mark(self):
+        """Return what differs where the place holds another value, or is no longer there."""
+        contents = self.entered.contents()
+        if isinstance(contents, dict):
+            return id(contents.get(self.key, ABSENT))
+        return id(contents[self.key]) if self.key < len(contents) else id(ABSENT)
+
 
 class Contents:
     """All that is in a thing whose length or keys have changed: its places as one.
@@ -118,6 +125,11 @@ class Contents:
             values = [*values[:i], x, *values[i:]]
         self.entered.put(values)
 
+    def mark(self):
+        """Return what differs where the thing has other places."""
+        contents = self.entered.contents()
+        return [*map(id, contents)] if isinstance(contents, dict) else len(contents)
+
 
 class Buffer:
     """What a NumPy array of the user's holds.
@@ -143,6 +155,10 @@ class Buffer:
     def set(self, value):
         """Set the contents."""
         self.array.current, self.array.written = value, True
+
+    def mark(self):
+        """Return what differs where the contents do."""
+        return id(self.array.current)
 
 
 class _Held(NamedTuple):
@@ -181,11 +197,13 @@ class Changes(NamedTuple):
       slots: places that hold other values.
       reshaped: `Contents` of things that gained or lost places.
       calls: names of impure functions that were called: each call of the program will do so once.
+      mark: function whose result differs once a further one is called.
     """
 
     slots: list
     reshaped: list
     calls: list
+    mark: Any
 
 
 def snapshot(recorder, functions=()):
@@ -217,7 +235,8 @@ def changes(recorder, before, asks=False):
         objects, so it is asked of those of each call.
     """
     same = functools.partial(_same_number, recorder) if asks else _same
-    found = Changes([], [], _impure_calls(recorder, before))
+    called = functools.partial(_impure_calls, recorder, before)
+    found = Changes([], [], called(), called)
     _see_stores(recorder, before)
     for entered, then in _all_then(recorder, before):
         now = entered.contents()
