@@ -205,6 +205,16 @@ def test_closure_convert_hoists_traced_values():
     assert to_numpy(ev.grad(outer)(2.0)) == 3
 
 
+def _converted(call):
+    """Call a converted function of `{"a": x}` that captures one value."""
+
+    def outer(z):
+        converted, captured = closure_convert(lambda x: x["a"] * z, {"a": 1.0})
+        return call(converted, captured)
+
+    return lambda: ev.grad(outer)(2.0)
+
+
 def _broken_jvp(rule):
     f = custom_jvp(lambda x: x)
     f.defjvp(rule)
@@ -218,6 +228,24 @@ def _broken_vjp(fwd, bwd):
 
 
 ERRORS = [
+    (
+        _converted(lambda f, captured: f({"a": 1.0})),
+        TypeError,
+        "closure_convert(<lambda>): the converted function takes 1 argument(s), as its example, "
+        "and 1 captured one(s); got 1.",
+    ),
+    (
+        _converted(lambda f, captured: f({"a": 1.0}, *captured, 1.0)),
+        TypeError,
+        "closure_convert(<lambda>): the converted function takes 1 argument(s), as its example, "
+        "and 1 captured one(s); got 3.",
+    ),
+    (
+        _converted(lambda f, captured: f({"a": (1.0,)}, *captured)),
+        TypeError,
+        "closure_convert(<lambda>): arguments must have the example's structure; at [0]['a'] it "
+        "has a leaf of type Array, they have a tuple of length 1.",
+    ),
     (
         lambda: ev.jvp(tripled_vjp(), (1.0,), (1.0,)),
         TypeError,

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from evertrace._src import tree
+from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
-from evertrace._src.control.bodies import as_arrays, stage_body
+from evertrace._src.control.bodies import as_arrays, stage_body, structure_difference
 from evertrace._src.control.custom import name_of
 from evertrace._src.control.custom_vjp import custom_vjp
 from evertrace._src.control.lifted import unchanging
@@ -33,6 +33,10 @@ def closure_convert(fun: Any, *example_args: Any) -> tuple[Callable[..., Any], l
       A function ``(*args, *captured)`` and the list `captured` of floating or complex traced values
       that `fun` uses.
 
+    Raises:
+      TypeError: that function is called without what was captured, or with arguments of another
+        structure than the example.
+
     Example:
       >>> def integral(f):  # of t from 0 to 1, by the midpoint rule
       ...     f, captured = ev.closure_convert(f, 0.0)
@@ -50,13 +54,32 @@ def closure_convert(fun: Any, *example_args: Any) -> tuple[Callable[..., Any], l
     count = len(example_args)
 
     def converted(*args):
-        flat = tree.leaves(args[:count])
+        flat, found = tree.flatten(args[:count])
+        if len(args) != count + len(captured) or found != in_tree:
+            raise _argument_error(name, in_tree, count, len(captured), args)
         operands = [as_operand(x, name) for x in flat]
         values = merge(hoisted, kept, [as_operand(x, name) for x in args[count:]])
         outs = inline(body.jaxpr, *values, *operands)
         return tree.unflatten(body.out_tree, as_arrays(outs))
 
     return converted, captured
+
+
+def _argument_error(name, in_tree, count, captured, args):
+    """Build the error for arguments that are not the example's, then what was captured."""
+    if len(args) != count + captured:
+        takes = f"{count} argument(s), as its example, and {captured} captured one(s)"
+        what = f"the converted function takes {takes}; got {len(args)}."
+    else:
+        place, a, b = structure_difference(in_tree, tree.structure(args[:count]))
+        what = f"arguments must have the example's structure; {place} it has {a}, they have {b}."
+    return errors.user_error(
+        TypeError,
+        f"{name}: {what}",
+        fix="pass arguments like the example's, then what `closure_convert` returned beside the "
+        "function: `converted(*args, *captured)`.",
+        anchor="arguments",
+    )
 
 
 @set_module("evertrace")
