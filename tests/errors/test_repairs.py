@@ -215,6 +215,22 @@ ARGUMENTS = {
         "give values of shape (3,), or one number for the whole place.",
         "y = x.at[0].set(jnp.ones(3))",
     ),
+    "traced counts": (
+        "y = ev.jit(lambda v, n: jnp.repeat(v, n))(v, jnp.array([1, 2, 3]))",
+        "say how many elements the result has, `jnp.repeat(x, counts, total_repeat_length=n)`, or "
+        "compute the counts with NumPy from what is static.",
+        "y = ev.jit(lambda v, n: jnp.repeat(v, n, total_repeat_length=6))(v, jnp.array([1, 2, 3]))"
+        "\ny = ev.jit(lambda v: jnp.repeat(v, np.arange(v.size)))(v)",
+    ),
+    "a tree before the function": (
+        "y = tree.map([1, 2], lambda x: x)",
+        "`f` is the function: call it as `tree_map(f, tree, *rest, is_leaf=None)`.",
+        "y = tree.map(lambda x: x, [1, 2])",
+    ),
+    "an array after the function": (
+        "y = ev.jit(lambda x: x, v)", "call what it returns: `jit(f)(x)`; options go by name.",
+        "y = ev.jit(lambda x: x)(v)",
+    ),
     "view for reshape": (
         "y = x.view(3, 2)", "give another shape by `x.reshape((3, 2))`.", "y = x.reshape((3, 2))",
     ),
@@ -225,6 +241,42 @@ ARGUMENTS = {
     "custom_jvp without a rule": (
         "f = ev.custom_jvp(lambda x: x)\ny = f(1.0)", "define one with `f.defjvp(...)`",
         "f = ev.custom_jvp(lambda x: x)\nf.defjvp(lambda p, t: (f(*p), t[0]))\ny = f(1.0)",
+    ),
+}  # fmt: skip
+
+CONSTANT = "; or read `lax.stop_gradient(x)`, a constant for derivatives."
+
+READS = {
+    "a function of math": (
+        "y = ev.grad(lambda x: math.sin(x) * x)(1.0)",
+        f"functions of `math` take numbers: call `jnp.sin`{CONSTANT}",
+        "y = ev.grad(lambda x: jnp.sin(x) * x)(1.0)",
+    ),
+    "a function of NumPy's": (
+        "y = ev.grad(lambda x: np.dot(x, x))(v)",
+        f"use the function of the same name in `evertrace.numpy`{CONSTANT}",
+        "y = ev.grad(lambda x: jnp.dot(x, x))(v)",
+    ),
+    "a number": (
+        "y = ev.grad(lambda x: float(x) * x)(1.0)",
+        f"convert the dtype with `x.astype(float)`{CONSTANT}",
+        "y = ev.grad(lambda x: x.astype(float) * x)(1.0)",
+    ),
+    "a number that is noted": (
+        "seen = []\ny = ev.grad(lambda x: seen.append(x.item()) or x * x)(1.0)",
+        f"keep the array of rank 0 (`x[0]`, `x.reshape(())`): it works like a number{CONSTANT}",
+        "seen = []\ny = ev.grad(lambda x: seen.append(lax.stop_gradient(x).item()) or x * x)(1.0)"
+        "\nassert seen == [1.0] and y == 2",
+    ),
+    "numbers": (
+        "y = ev.jvp(lambda x: sum(x.tolist()) * x, (v,), (v,))",
+        f"return the array, and convert it then{CONSTANT}",
+        "y = ev.jvp(lambda x: sum(lax.stop_gradient(x).tolist()) * x, (v,), (v,))",
+    ),
+    "a text with a number": (
+        "y = ev.grad(lambda x: print('%.1f' % x) or x * x)(1.0)",
+        f"convert the dtype with `x.astype(float)`{CONSTANT}",
+        "y = ev.grad(lambda x: print(f'{x:.1f}') or x * x)(1.0)",
     ),
 }  # fmt: skip
 
@@ -266,7 +318,7 @@ WHATS = {
     "a mode": ("y = v.at[0].get(mode='dropp')", "mode: there is no mode 'dropp'."),
 }  # fmt: skip
 
-REPAIRS = {**NAMES, **TRUTHS, **WRITES, **ARGUMENTS}
+REPAIRS = {**NAMES, **TRUTHS, **WRITES, **ARGUMENTS, **READS}
 
 
 @pytest.fixture(autouse=True)

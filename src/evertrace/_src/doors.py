@@ -237,9 +237,16 @@ def _other_argument(what: str, name: str, function: Any, given: dict[str, Any]) 
     suspects = [p for p, x in given.items() if _holds(x, found["kind"])]
     if len(suspects) != 1 or type(given[suspects[0]]).__name__ != found["kind"]:
         return otherwise
+    if found["not"] == "callable" and any(map(_holds_function, given.values())):
+        return f"`{suspects[0]}` is the function: call it as `{known}{call_of(function)}`."
     wanted = _WANTS.get(found["not"]) or found["integer"] or "value of another type"
     article = "an" if wanted[0] in "ai" else "a"
     return f"pass {article} {wanted} as `{suspects[0]}`: see `help({known})`."
+
+
+def _holds_function(value: Any) -> bool:
+    """Whether a value is a function, or a tuple with one."""
+    return any(map(_holds_function, value)) if type(value) is tuple else callable(value)
 
 
 def _by_parameter(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:

@@ -152,13 +152,21 @@ def static_size(name, argument, value):
     return size
 
 
-def traced_argument(name, argument, value):
-    """Build the error for a traced value in place of a static argument."""
+def traced_argument(name, argument, value, instead=""):
+    """Build the error for a traced value in place of a static argument.
+
+    Args:
+      name: of the function.
+      argument: of the argument.
+      value: the traced value.
+      instead: what else can be given, in words, if anything.
+    """
     return errors.user_error(
         errors.ConcretizationTypeError,
         f"{name}: {argument} must be known while tracing, but it is a traced value "
         f"{value.aval.str_short()}. Shapes of results depend on it.",
-        fix="compute it from shapes with NumPy or Python, e.g. `np.prod(x.shape)`, or mark the "
+        fix=instead
+        or "compute it from shapes with NumPy or Python, e.g. `np.prod(x.shape)`, or mark the "
         "argument it comes from static with `static_argnums`.",
         anchor="ConcretizationTypeError",
     )

@@ -174,7 +174,13 @@ def repeat(
     repeats = operator.index(repeats) if isinstance(repeats, int) else repeats
     known = concrete_value(operand("repeat", repeats))
     if known is None and total_repeat_length is None:
-        raise traced_argument("repeat", "repeats (or total_repeat_length)", repeats)
+        raise traced_argument(
+            "repeat",
+            "repeats (or total_repeat_length)",
+            repeats,
+            "say how many elements the result has, `jnp.repeat(x, counts, total_repeat_length=n)`, "
+            "or compute the counts with NumPy from what is static.",
+        )
     if known is not None and known.aval.size == 1 and total_repeat_length is None:
         return _repeat_evenly(x, int(known._contents().reshape(())), axis)
     size = x.aval.shape[axis]
