@@ -5,9 +5,12 @@ import gzip
 import itertools
 import json
 import queue
+import runpy
+import sys
 import threading
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -109,6 +112,53 @@ def test_all_that_ran_is_within_an_event_of_the_function_that_ran_it(run, tmp_pa
     assert len(calls) >= COUNT * extension.is_built()
     assert all(overlap(call, frame) for call in calls if overlap(call, whole))
     assert share_of(whole, [event for _, event in events]) > 0.9
+
+
+def check_named(run, folder, *files):
+    """Check that what ran is named, the functions in the user's files not counted."""
+    events, whole = profiled(run, folder)
+    own = tuple(f"${file}:" for file in files)
+    assert share_of(whole, [e for _, e in events if not e.name.startswith(own)]) > 0.9
+
+
+def eager_on_large_arrays():
+    w = LARGE
+    for _ in range(COUNT):
+        w = jnp.sin(w) + w[0]
+
+
+LARGE = jnp.ones((300, 300))
+
+
+@pytest.mark.usefixtures("_two_devices")
+@pytest.mark.parametrize("run", [eager_on_large_arrays, divided])
+def test_what_the_users_functions_run_is_named_nearly_all_of_the_time(run, tmp_path):
+    check_named(run, tmp_path, "test_profile_events.py")
+
+
+@pytest.mark.slow
+def test_a_profile_of_the_demo_names_what_ran(monkeypatch, tmp_path):
+    """An epoch of training and a look at the test images, after one that traces and compiles."""
+    for library in ("sklearn", "matplotlib", "tqdm"):
+        pytest.importorskip(library, reason="the demo's libraries, `pip install '.[demo]'`")
+    demo = Path(__file__).parents[2] / "examples" / "digits"
+    monkeypatch.syspath_prepend(demo)
+    train = runpy.run_path(str(demo / "train.py"))
+    data, test_data = train["load_data"]()
+    trainer = train["Trainer"](44, 0)
+
+    def epoch():
+        trainer.train_epoch(*data)
+        return trainer.metrics.loss, trainer.accuracy(*test_data)
+
+    files = [path.name for path in demo.glob("*.py")]
+    check_named(epoch, tmp_path, "test_profile_events.py", *files)
+    report = ev.profile(epoch)()
+    assert report.named > 0.9
+    assert "self.step(images[rows], labels[rows])" in report.lines[0]["line"]
+    assert report.lines[0]["visits"] == len(data[0]) // 64
+    for name in ("figure", "model", "optimizer"):
+        sys.modules.pop(name)
 
 
 @pytest.mark.usefixtures("_two_devices")
