@@ -347,6 +347,19 @@ def test_nothing_that_has_a_derivative_is_read_without_a_word(derive, read):
     assert "read `lax.stop_gradient(x)`" in str(caught.value)
 
 
+def test_what_numpy_only_compares_can_be_read():
+    def f(x):
+        assert np.array_equal(x, X)  # which says False where it gets an error
+        assert np.array_equiv(x, X)
+        assert np.allclose(x, X)
+        np.testing.assert_allclose(x, X)
+        np.testing.assert_array_equal(x, X)
+        return jnp.sum(x * np.isclose(x, X))
+
+    assert ev.grad(f)(X).tolist() == [1, 1, 1]
+    assert float(ev.jvp(f, (X,), (X,))[1]) == 6
+
+
 def test_what_has_left_its_derivative_can_be_read():
     kept = []
     ev.grad(lambda x: kept.append(x * 2) or x)(1.5)
