@@ -10,6 +10,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from tests.support.runtime import lends_buffers
 
 X = np.float32([1, 2, 3])
 
@@ -324,7 +325,6 @@ READS = {
     "a function of NumPy": lambda x: np.dot(x, x),
     "a ufunc": lambda x: jnp.sum(jnp.asarray(np.sin(x))),
     "a function of math": lambda x: math.exp(x[0]),
-    "what reads bytes": lambda x: jnp.sum(jnp.asarray(memoryview(x))),
     "the result of a loop": lambda x: float(lax.fori_loop(0, 2, lambda i, c: c * 2.0, x[0])),
 }
 
@@ -345,6 +345,12 @@ def test_nothing_that_has_a_derivative_is_read_without_a_word(derive, read):
         derive(READS[read])(X)
     assert "(<lambda>) differentiates by this f32[" in str(caught.value)
     assert "read `lax.stop_gradient(x)`" in str(caught.value)
+
+
+@lends_buffers
+def test_no_bytes_of_what_has_a_derivative_are_read():
+    with pytest.raises(ev.errors.TracerArrayConversionError, match="no derivative flows through"):
+        ev.grad(lambda x: jnp.sum(jnp.asarray(memoryview(x))))(X)
 
 
 def test_what_numpy_only_compares_can_be_read():
