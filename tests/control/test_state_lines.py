@@ -109,6 +109,16 @@ def in_a_function_of_two(xs):
     return lax.associative_scan(add, xs)
 
 
+def in_an_object_of_the_call(xs):
+    def double(given):
+        given.seen = given.seen * 2  # object
+        return given.seen
+
+    given = Holder()
+    given.seen = xs
+    return ev.vmap(double)(given)
+
+
 STATE = {
     "helper": by_helper,
     "after": after_a_call,
@@ -119,6 +129,7 @@ STATE = {
     "branch": in_a_branch,
     "condition": in_a_condition,
     "two": in_a_function_of_two,
+    "object": in_an_object_of_the_call,
 }
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import config, errors, tree
+from evertrace._src import config, errors, source, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import aval_of
@@ -257,7 +257,7 @@ def keeping(where: str, fun: Callable[..., Any], made: Any) -> Callable[..., Any
         noted = _noted(made)
         result = fun(*args, **kwargs)
         if noted:
-            _check_returned(where, noted, result)
+            _check_returned(where, noted, result, functools.partial(fun, *args, **kwargs))
         return result
 
     return call
@@ -275,7 +275,13 @@ def _noted(values: Any) -> list[tuple[Any, Any]]:
     return [(view, view.contents()) for view in views]
 
 
-def _check_returned(where: str, noted: list[tuple[Any, Any]], result: Any) -> None:
+def _check_returned(
+    where: str, noted: list[tuple[Any, Any]], result: Any, again: Callable[[], Any]
+) -> None:
+    """Raise if one of the noted views has changed and is not in a result.
+
+    `again` calls the function once more, for the line that changes it.
+    """
     returned = None
     for view, before in noted:
         now = view.contents()
@@ -293,7 +299,12 @@ def _check_returned(where: str, noted: list[tuple[Any, Any]], result: Any) -> No
                 fix="return the object, too, or let the function close over the object instead "
                 "of taking it as an argument.",
                 anchor="objects-as-nodes",
+                src=source.line_that_changes(functools.partial(_held_at, view, key), again),
             )
+
+
+def _held_at(view: Any, key: Any) -> int:
+    return id(dict(pairs_of(view.contents())).get(key))
 
 
 def _changed_keys(before: Any, now: Any) -> Iterable[Any]:
