@@ -18,6 +18,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, profiler
 from evertrace._src import extension, native
+from evertrace._src.engines.host import engine as host
 from evertrace._src.profiler import links, spans
 from evertrace.sharding import NamedSharding, PartitionSpec
 
@@ -194,6 +195,24 @@ def test_calls_without_python_are_named_with_their_line(run, name, line, tmp_pat
         assert overlap(event, whole)
     ends = [interval(event) for event in found]
     assert all(a[1] <= b[0] for a, b in itertools.pairwise(ends))
+
+
+VERY_LARGE = jnp.ones((600, 600))
+
+
+def eager_on_very_large_arrays():
+    return jnp.sin(VERY_LARGE) + jnp.sort(VERY_LARGE, axis=0)  # the line of what Python runs
+
+
+def test_operations_that_python_runs_are_named_with_their_line(tmp_path):
+    events, whole = profiled(eager_on_very_large_arrays, tmp_path)
+    found = [e for plane, e in events if plane == spans.PLANE and overlap(e, whole)]
+    assert {"sin", "sort", "add"} <= {event.name for event in found}
+    with open(__file__, encoding="utf-8") as file:
+        number = next(i for i, text in enumerate(file, 1) if "jnp.sin(VERY" in text)
+    places = {dict(event.stats)["source"] for event in found}
+    assert places == {f"test_profile_events.py:{number} in {eager_on_very_large_arrays.__name__}"}
+    assert host.noting is None
 
 
 @functools.partial(ev.jit, engine="native")

@@ -46,7 +46,8 @@ class LoopState:
         self.where, self.functions, self.turns = where, functions, turns
         self.recorder = state.recorder
         self.treedef = tree.treedef_tuple([])
-        self._slots, self._found, self._before, self._turn = [], [], None, None
+        self._slots, self._found, self._before = [], [], None
+        self._turn: Any = None
         self._shown = []  # per place, a value of the structure, for the order of keys
 
     def run(self, values, turn):
@@ -131,7 +132,8 @@ class RunState:
     def __init__(self, where, arrays=False):
         self.where, self.arrays, self.recorder = where, arrays, state.recorder
         self.changed: dict[Any, _Changed] = {}
-        self.count, self._before, self._run = 0, None, None
+        self.count, self._before = 0, None
+        self._run: Any = None
 
     def watch(self, fun):
         """Return the function, watched when it is called."""

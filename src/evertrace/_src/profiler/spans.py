@@ -1,4 +1,6 @@
-"""What C++ noted of a profile, beside what XLA's profiler saw: in its file, and for Perfetto.
+"""What we noted of a profile, beside what XLA's profiler saw: in its file, and for Perfetto.
+
+Calls that run no Python note themselves in C++, operations that Python runs on host memory here.
 
 XLA's profiler writes one message, an ``XSpace`` (see ``xplane.proto`` of OpenXLA's tsl), whose
 planes hold lines of events. Messages that stand one behind the other are one message, so another
@@ -9,22 +11,26 @@ import glob
 import gzip
 import json
 import os
+import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any, NamedTuple
 
 from evertrace._src import native, source
+from evertrace._src.engines.host import engine as host
 from evertrace._src.engines.xla import compat
 
 PLANE = "/device:CUSTOM:evertrace"
-"""The plane of what C++ noted; viewers show those of this prefix whatever they hold."""
+"""The plane of what we noted; viewers show those of this prefix whatever they hold."""
 
 _MARK = "evertrace: the profile begins"  # noted by both, so that their clocks can be compared
 _MARKS = 8
 
 
 class Span(NamedTuple):
-    """One call that ran no Python: times are nanoseconds, those of the profile."""
+    """One call: times are nanoseconds, those of the profile."""
 
     name: str
     place: str
@@ -41,6 +47,8 @@ def begin() -> list[tuple[int, int]]:
       narrowest of them tells how far the clocks are apart.
     """
     native.begin_spans(source.PACKAGE_PREFIX)
+    _noted.clear()
+    host.noting = _note
     found = []
     for _ in range(_MARKS):
         mark = compat.trace_mark()(_MARK)
@@ -53,10 +61,29 @@ def begin() -> list[tuple[int, int]]:
 
 def end() -> list[Span]:
     """End that; returns what was noted, by our own clock."""
+    host.noting = None
     return [
         Span(_name(what), "" if code is None else _place(code, line), thread, start, stop)
-        for what, code, line, thread, start, stop in native.end_spans()
+        for what, code, line, thread, start, stop in [*native.end_spans(), *_noted]
     ]
+
+
+_MOST = 1 << 21  # as in C++
+_noted: list[tuple[Any, ...]] = []  # as `native.end_spans` returns them
+
+
+def _note(name: str, run: Callable[..., Any], *args: Any) -> Any:
+    """Call a function, and note what it is called, from where it was called, and its time."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not source.is_users_frame(frame):
+        frame = frame.f_back
+    code, line = (None, 0) if frame is None else (frame.f_code, frame.f_lineno)
+    begin = time.monotonic_ns()
+    try:
+        return run(*args)
+    finally:
+        if len(_noted) < _MOST:
+            _noted.append((name, code, line, threading.get_ident(), begin, time.monotonic_ns()))
 
 
 def files(folder: str) -> set[str]:

@@ -19,8 +19,18 @@ _QUIET = contextvars.Context()
 _QUIET.run(np.seterr, all="ignore")
 
 
+noting: Any = None
+"""While a profile is taken, what notes a call: a function of a name, a function, its arguments."""
+
+
 def apply(prim, args, params) -> Any:
     """Apply `prim` to arrays and literals whose contents are host memory."""
+    if noting is not None:
+        return noting(prim.name, _apply, prim, args, params)
+    return _apply(prim, args, params)
+
+
+def _apply(prim, args, params):
     avals = prim.typing(args, params).out
     if prim.physical is not None and prim.moves_physical(avals):
         params = prim.physical(*[x.aval for x in args], **params)
