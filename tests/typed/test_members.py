@@ -43,6 +43,13 @@ def test_methods_show_a_signature_and_a_docstring_before_they_are_called(name):
     assert inspect.getdoc(method)
 
 
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_properties_show_a_docstring_before_they_are_read(name):
+    declared = inspect.getdoc(getattr(members.Members, name))
+    assert inspect.getdoc(getattr(Operators, name)) == declared
+    assert inspect.getdoc(getattr(ev.Array, name))
+
+
 def test_members_without_an_underscore_are_for_users():
     offered = {name for name in dir(jnp.arange(3)) if not name.startswith("_")}
     in_code = {n for cls in ev.Array.__mro__ for n in vars(cls) if not n.startswith("_")}

@@ -153,9 +153,9 @@ def _load(name: str) -> Any:
     raise AssertionError(f"none of {modules}, which evertrace/__init__ names, installs {name}")
 
 
-def _deferred_method(name: str) -> Any:
+def _deferred_member(name: str) -> Any:
     if not name.startswith("__"):
-        return _DeferredMethod(name)
+        return _DeferredMember(name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -168,8 +168,8 @@ def _deferred_method(name: str) -> Any:
     return method
 
 
-class _DeferredMethod:
-    """A method that is not there yet; who looks at it gets the real one, to call or to read."""
+class _DeferredMember:
+    """A method or property that is not there yet; who looks at it gets the real one."""
 
     __slots__ = ("name",)
 
@@ -178,10 +178,6 @@ class _DeferredMethod:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return _load(self.name).__get__(instance, owner)
-
-
-def _deferred_property(name: str) -> Any:
-    return property(lambda self: _load(name).__get__(self))
 
 
 def install(**functions: Any) -> None:
@@ -199,9 +195,6 @@ def install_later(**makers: Callable[[], Any]) -> None:
 
 
 _later: dict[str, Callable[[], Any]] = {}
-_deferred: dict[str, Any] = {
-    name: (_deferred_property if kind is Property else _deferred_method)(name)
-    for name, kind in Operators.__annotations__.items()
-}
+_deferred: dict[str, Any] = {name: _deferred_member(name) for name in Operators.__annotations__}
 for _name, _method in _deferred.items():
     setattr(Operators, _name, _method)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
-from evertrace._src.core.operators import Operators, Property, install, install_later
+from evertrace._src.core.operators import install, install_later
 from evertrace._src.lazy import LazyModule, load
 from evertrace._src.ops.convert import bitcast_convert_type_p, convert
 from evertrace._src.ops.structural import reshape as to_shape
@@ -143,9 +143,22 @@ def _maker(name, place):
 
     def make():
         found = getattr(load(f"evertrace._src.numpy.{module}"), function)
-        return property(found) if Operators.__annotations__[name] is Property else found
+        return property(found, doc=_PROPERTIES[name]) if name in _PROPERTIES else found
 
     return make
+
+
+_PROPERTIES = {
+    "T": "The array with its axes in the opposite order.",
+    "at": "Places of the array: ``x.at[index].set(values)`` returns a changed array.",
+    "flat": "The elements as a vector.",
+    "imag": "The imaginary part, 0 for real numbers.",
+    "itemsize": "Bytes of an element.",
+    "mT": "The array with its last two axes swapped.",
+    "nbytes": "Bytes of all elements.",
+    "real": "The real part; real numbers as they are.",
+}
+"""What properties are, in the words of `arrays/members.py`, which only type checkers read."""
 
 
 _PLACES = {
@@ -199,8 +212,8 @@ install(
     compress=_compress,
     copy=_copy,
     flatten=_flatten,
-    itemsize=property(_itemsize),
-    nbytes=property(_nbytes),
+    itemsize=property(_itemsize, doc=_PROPERTIES["itemsize"]),
+    nbytes=property(_nbytes, doc=_PROPERTIES["nbytes"]),
     reshape=_reshape,
     sort=_sort,
     to_device=_to_device,
