@@ -154,7 +154,11 @@ REPAIRS = {
         lambda: ev.device_put(X, 1), "pass a device, such as `ev.devices()[0]`, or a sharding.",
     ),
     "a tree instead of a function": (
-        lambda: ev.tree.map([X], ev.jit), "pass a function as `f`: see `help(tree_map)`.",
+        lambda: ev.tree.map([X], {"a": X}), "pass a function as `f`: see `help(tree_map)`.",
+    ),
+    "a tree in the place of the function": (
+        lambda: ev.tree.map([X], ev.jit),
+        "`f` is the function: call it as `tree_map(f, tree, *rest, is_leaf=None)`.",
     ),
     "a number instead of a function": (
         lambda: ev.tree.leaves(X, 3), "pass a function as `is_leaf`: see `help(leaves)`.",

@@ -136,8 +136,10 @@ TEXTS = {
     ),
     "one on a value of grad": (
         lambda: ev.jit(ev.grad(lambda x: sin(x)))(X[0, 0]), errors.ConcretizationTypeError,
-        "float() of an array: a traced array f32[] has no value while tracing; it depends on x.",
-        "functions of `math` take numbers: call `jnp.sin`.",
+        "float() of an array: grad(<lambda>) differentiates by this f32[], and no derivative flows "
+        "through what is read of it.",
+        "functions of `math` take numbers: call `jnp.sin`; or read `lax.stop_gradient(x)`, a "
+        "constant for derivatives.",
     ),
     "float of an array": (
         lambda: ev.jit(lambda x: float(x.sum()))(X), errors.ConcretizationTypeError,

@@ -245,8 +245,10 @@ def _other_argument(what: str, name: str, function: Any, given: dict[str, Any]) 
 
 
 def _holds_function(value: Any) -> bool:
-    """Whether a value is a function, or a tuple with one."""
-    return any(map(_holds_function, value)) if type(value) is tuple else callable(value)
+    """Whether a value is a function, or a tuple with one; classes are dtypes more often."""
+    if type(value) is tuple:
+        return any(map(_holds_function, value))
+    return callable(value) and not isinstance(value, type)
 
 
 def _by_parameter(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
