@@ -233,6 +233,7 @@ class CallThunk : public Thunk {
 
   void run(Frame& frame) const override {
     std::vector<char*> pointers;
+    pointers.reserve(slots_.size());
     for (int slot : slots_) pointers.push_back(frame.slots[slot]);
     call_(pointers.data(), bytes_.data());
   }

@@ -302,7 +302,7 @@ def _lift_cached(lifter, value, node):
             _refuse_unhashable(x)
         before = rec.snapshot(fun)
         result = fun(*args, **kwargs)
-        if any(rec.changes(before)):
+        if rec.changes(before):
             raise _cache_error(node)
         return result
 

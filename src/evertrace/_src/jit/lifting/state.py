@@ -205,6 +205,9 @@ class Changes(NamedTuple):
     calls: list
     mark: Any
 
+    def __bool__(self):
+        return bool(self.slots or self.reshaped or self.calls)
+
 
 def snapshot(recorder, functions=()):
     """Return a `Snapshot`.
