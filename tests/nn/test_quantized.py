@@ -114,7 +114,7 @@ def test_gradients_pass_through_the_rounding(how):
 def test_what_scales_cannot_reach_has_no_gradient():
     x = np.array([[[2688.0 * 0.5, 2689.0 * 0.5, -5000.0]]], np.float32)
     d_x = ev.grad(
-        lambda x: nn.scaled_dot_general(x, np.ones_like(x), ROWS, configs=[NVFP4] * 3).sum()
+        lambda x: nn.scaled_dot_general(x, ev.numpy.ones_like(x), ROWS, configs=[NVFP4] * 3).sum()
     )(x)
     np.testing.assert_array_equal(d_x, [[[1, 0, 0]]])
 
