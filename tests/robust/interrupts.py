@@ -224,9 +224,13 @@ def loops():
     return ev.jit(f)
 
 
-def calling_back():
+def calling_back(engine):
     kind = ev.ShapeDtypeStruct((3,), np.float32)
-    return ev.jit(lambda x: ev.pure_callback(lambda y: np.asarray(y) * 2, kind, x) + 1)
+
+    def f(x):
+        return ev.pure_callback(lambda y: np.asarray(y) * 2, kind, x) + 1
+
+    return ev.jit(f, engine=engine)
 
 
 def blind():
@@ -289,7 +293,8 @@ SCENARIOS = {
     "JAX's rules": pure(lambda: ev.jit(lambda x: jnp.tanh(x) * 2 + x.sum(), strict=True)),
     "eager": pure(eager),
     "loops": pure(loops),
-    "callback": pure(calling_back),
+    "callback of a tape": pure(lambda: calling_back("native")),
+    "callback of XLA": pure(lambda: calling_back("xla")),
     "written in Python": written_in_python,
     "globals": blind,
 }

@@ -46,8 +46,10 @@ def wrong(scenario, calls, points):
         ("JAX's rules", 2, 10),
         ("eager", 1, 40),
         ("loops", 1, 20),
-        ("callback", 1, 10),
-        ("callback", 2, 10),
+        ("callback of a tape", 1, 15),
+        ("callback of a tape", 2, 15),
+        ("callback of XLA", 1, 10),
+        ("callback of XLA", 2, 10),
         ("globals", 1, 40),
     ],
 )
@@ -57,7 +59,7 @@ def test_interrupts_anywhere(scenario, calls, number):
 
 
 @pytest.mark.usefixtures("needs_native")
-@pytest.mark.parametrize("scenario", ["callback", "globals"])
+@pytest.mark.parametrize("scenario", ["callback of a tape", "globals"])
 def test_interrupts_while_globals_are_taken_over(scenario):
     # A name that counted before its value was known was deleted from the user's module.
     taken = {"claim", "_enter_globals", "place_one"}
@@ -70,9 +72,9 @@ def test_interrupts_while_globals_are_taken_over(scenario):
 @pytest.mark.parametrize("calls", [1, 2])
 def test_interrupts_where_xla_calls_back(calls):
     # XLA made its own error of one that came before anything of ours could catch it.
-    points = [n for n, place in places_of("callback", calls).items() if "wrapped" in place]
+    points = [n for n, place in places_of("callback of XLA", calls).items() if "wrapped" in place]
     assert len(points) > 1
-    assert wrong("callback", calls, points) == {}
+    assert wrong("callback of XLA", calls, points) == {}
 
 
 @pytest.mark.engine

@@ -145,6 +145,8 @@ class Module:
       literals: id of a literal -> its constant.
     """
 
+    devices: Sequence[Any]
+
     def __init__(self, name, platform, located=False, quick=False, sizes=(), has_effects=False):
         self.has_effects, self._in_order = has_effects, {}
         self.has_nan = False
