@@ -5,7 +5,6 @@ value that was made in the trace and is used twice, or holds itself, has one rec
 once per call. `cook` writes recipes, a `Kitchen` holds what they are made from.
 """
 
-import cmath
 import functools
 import math
 import operator
@@ -103,7 +102,7 @@ def number_as_array(value):
         return value
     with np.errstate(all="ignore"):
         array = np.asarray(value, dtype)
-    return value if np.isinf(array) and not cmath.isinf(value) else Array(aval, array)
+    return value if np.isinf(array) and not np.isinf(value) else Array(aval, array)
 
 
 @functools.cache
