@@ -5,7 +5,7 @@ import re
 
 from evertrace._src import config, dims, errors
 from evertrace._src.engines.xla import compat
-from evertrace._src.engines.xla.lower import lower_jaxpr
+from evertrace._src.engines.xla.lower import Divided, lower_jaxpr
 from evertrace._src.engines.xla.text import quoted
 
 STABLE_TARGET = re.compile(r"lapack_\w+_ffi|shape_assertion|stablehlo\.dynamic_\w+")
@@ -25,7 +25,7 @@ def write(jaxpr, consts, name, family, allowed, divided=None):
       name: of the function.
       family: kind of device it is for: "cpu", "gpu" or "tpu".
       allowed: names of custom calls that the user answers for.
-      divided: how it is divided among several devices, see `lower.Divided`.
+      divided: how it is divided among several devices, as `lower.Divided` takes it, or None.
 
     Raises:
       NotImplementedError: it calls back into Python.
@@ -35,7 +35,8 @@ def write(jaxpr, consts, name, family, allowed, divided=None):
     holes = dims.writing_holes() if is_symbolic else contextlib.nullcontext()
     # Our own kernels are those of this installation.
     with config.override(native_kernels=False), holes:
-        text, callbacks = lower_jaxpr(jaxpr, name, platform=family, consts=consts, divided=divided)
+        parts = divided and Divided(*divided)
+        text, callbacks = lower_jaxpr(jaxpr, name, platform=family, consts=consts, divided=parts)
     if callbacks:
         raise errors.user_error(
             NotImplementedError,
