@@ -123,7 +123,8 @@ def _report(module, folder, tests):
 
 def compare(calls):
     """Make recorded calls again, in plain Python and with `jit`; returns the `Result`."""
-    verdicts, findings, spent = collections.Counter(), [], collections.Counter()
+    verdicts, findings = collections.Counter(), []
+    spent: dict = collections.defaultdict(float)
     for function, args, kwargs in calls:
         if spent[function] > SECONDS_A_FUNCTION:
             verdicts["left out"] += 1

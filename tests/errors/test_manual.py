@@ -116,6 +116,7 @@ WITHOUT_FAILURE = (
     "fused-kernels",  # another, where LLVM fails
     "large-container",  # a warning
     "CacheWarning",  # another
+    "donation",  # another
     "fork",  # what fails does so in another process
     "address-space",  # an error of a process that is limited for the example
 )
