@@ -47,6 +47,14 @@ PACKAGES = {
 NEEDS = ("six", "whatever")
 """What tests of these packages import besides."""
 
+KNOWN = {
+    "funcy.calc.CacheMemory.expire": "its copies are filled by the clock",
+    "funcy.calc.CacheMemory.__getitem__": "its copies are filled by the clock",
+    "funcy.seqs._lmap": "`_ + 1` is a class whose `__call__` is `(1).__add__`; C alone sees it",
+    "funcy.seqs.lmap": "likewise",
+}
+"""What is found and is left, and why."""
+
 SECONDS_A_CALL, SECONDS_A_FUNCTION = 20, 6
 
 
@@ -117,8 +125,9 @@ def _report(module, folder, tests):
     result = compare(recorder.calls)
     print(dict(result.verdicts))
     for finding in result.findings:
-        print(f"{finding.verdict}: {finding.name}: {finding.text}")
-    return bool(result.findings)
+        known = f" (known: {KNOWN[finding.name]})" if finding.name in KNOWN else ""
+        print(f"{finding.verdict}{known}: {finding.name}: {finding.text}")
+    return not KNOWN.keys() >= {finding.name for finding in result.findings}
 
 
 def compare(calls):
@@ -150,6 +159,8 @@ def _examined(subject):
         return foreign.examine(subject)
     except _TimeIsUp:
         return foreign.Finding(subject.name, "left out")
+    except Exception:  # of objects that can be copied once, or not be shown
+        return foreign.Finding(subject.name, "not comparable")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
 

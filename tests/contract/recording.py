@@ -59,8 +59,9 @@ class Recorder:
                 continue
             made = self._recorded(value)
             if made is not None:
-                setattr(owner, name, made)
-                self._replaced.append((owner, name, value))
+                with contextlib.suppress(TypeError):  # a property in the place of `__name__`
+                    setattr(owner, name, made)
+                    self._replaced.append((owner, name, value))
 
     def _recorded(self, value):
         """Return what records the calls of a function, or of what holds functions, or None."""
@@ -87,7 +88,7 @@ class Recorder:
             if left > 0 and not self._copying:
                 left, self._copying = left - 1, True
                 with contextlib.suppress(Exception):  # of what cannot be copied
-                    if not any(hasattr(type(x), "__next__") for x in args):
+                    if not any(map(_is_used_up, args)):
                         self.calls.append((function, *copy.deepcopy((args, kwargs))))
                 self._copying = False
             return function(*args, **kwargs)
@@ -97,6 +98,13 @@ class Recorder:
     def _is_own(self, value):
         name = getattr(value, "__module__", None) or ""
         return name == self.package or name.startswith(f"{self.package}.")
+
+
+def _is_used_up(x):
+    """Whether plain Python cannot be given a value twice: an iterator, or a list of them."""
+    return hasattr(type(x), "__next__") or (
+        type(x) in (list, tuple) and any(hasattr(type(item), "__next__") for item in x)
+    )
 
 
 def _modules(package):
