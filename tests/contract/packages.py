@@ -152,7 +152,7 @@ def compare(calls):
 
 def _examined(subject):
     """Return the finding about a call that is the same each time in plain Python."""
-    signal.signal(signal.SIGPROF, _ring)
+    before = signal.signal(signal.SIGPROF, _ring)
     signal.setitimer(signal.ITIMER_PROF, SECONDS_A_CALL)
     try:
         if foreign.examine(subject, _Plain).verdict != "same":
@@ -164,6 +164,7 @@ def _examined(subject):
         return foreign.Finding(subject.name, "not comparable")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 class _TimeIsUp(BaseException):
