@@ -152,6 +152,19 @@ def test_hashes_are_of_the_objects_of_the_call(value):
         assert jitted(kept[-1], jnp.ones(2))[0] == hashed(kept[-1], 0)[0]
 
 
+def test_a_hash_runs_no_code_of_the_users_over_what_it_holds():
+    seen = []
+
+    class Told(tuple):
+        def __iter__(self):
+            seen.append(len(self))
+            return super().__iter__()
+
+    value = Told((made(1), 2))
+    assert ev.jit(lambda: str(hash(value)))() == str(hash(value))
+    assert seen == []
+
+
 def test_the_same_object_is_one_program_and_one_that_is_not_shown_as_well():
     h = Plain()
     shown = ev.jit(lambda h, x: (repr(h), x))

@@ -10,7 +10,7 @@ from evertrace._src.jit.lifting.guards import Node
 from evertrace._src.jit.lifting.values import weakly
 
 _AT = " at 0x"  # says Python of all that has no text of its own, before its id
-_ADDRESS = re.compile(rf"{_AT}([0-9a-f]+)")
+_ADDRESS = re.compile(rf"{_AT}([0-9a-fA-F]+)")  # Windows writes capitals
 
 
 class Lifted(NamedTuple):

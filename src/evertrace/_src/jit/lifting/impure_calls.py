@@ -111,7 +111,7 @@ def refused_unseeded(call):
     seed = args[1] if len(args) > 1 else kwargs.get("a")
     if seed is None:
         refuse(call, FIX_ENTROPY)
-    return call.real(*args, **kwargs)
+    return call._replace(args=args, kwargs=kwargs).run()
 
 
 def refused_stream(call):

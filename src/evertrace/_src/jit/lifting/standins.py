@@ -51,9 +51,10 @@ def identity_stand_ins(recorder):
 
 def _hashed(x):
     """Yield what a value's hash says the identity of, itself or what it holds."""
-    kind = type(x)
-    if kind.__hash__ in (tuple.__hash__, frozenset.__hash__):
-        for item in x:
+    kind: Any = type(x)
+    base = next((b for b in (tuple, frozenset) if kind.__hash__ is b.__hash__), None)
+    if base is not None:
+        for item in base.__iter__(x):  # no code of the user's, which hashing does not run
             yield from _hashed(item)
     elif kind is types.MethodType:
         yield from (x.__self__, x.__func__)
