@@ -51,6 +51,14 @@ def test_threads_fill_one_template_with_several_sizes_at_once():
     assert (template.counts.made, g.cache_info().misses) == (before, 3)
 
 
+def test_each_call_counts_as_a_hit_or_as_a_miss():
+    f = ev.jit(lambda x: x * 2)
+    for n in (2, 3, 4, 5, 6, 5, 4):
+        f(jnp.ones(n))
+    info = f.cache_info()
+    assert (info.misses, info.hits, info.currsize) == (3, 4, 5)  # 5 and 6 are made without a trace
+
+
 def test_the_memory_of_donated_arguments_is_used_for_each_size():
     g: Any = ev.jit(lambda x, y: (x * 2 + y.max(), x.shape[0]), engine="native", donate_argnums=0)
     for n in (3, 4, 5, 6, 9, 200):

@@ -192,7 +192,8 @@ class ContractCalls:
             variant = self._made(found, values)
             match = variant and variant.match(call.roots)
             if variant is not None and match is not None:
-                variant.key, variant.used, variant.opening = key, variants.hits, found
+                variants.hit(variant)  # nothing was traced
+                variant.key, variant.opening = key, found
                 self._keep(variant)
                 return variant, match
         return None
