@@ -59,6 +59,7 @@ class Tally:
             refused=len(outcome.refused),
             raised=len(outcome.raised),
             magnified=outcome.magnified,
+            colliding=outcome.colliding,
         )
         self.refusals.update(outcome.refused)
         self.errors.update(outcome.raised)

@@ -5,7 +5,7 @@ between the calls. Each world is a module of its own. After every call all that 
 reach is walked side by side: exact types, values, order of keys, containers, functions with their
 cells and defaults, classes, and which objects are one object.
 
-Five differences are deliberate, and modelled here:
+Six differences are deliberate, and modelled here:
 
 * A call that raises under `jit` has changed nothing: plain Python is put back to where it was
   before the call.
@@ -16,6 +16,8 @@ Five differences are deliberate, and modelled here:
   double precision, where a slight difference has to vanish.
 * Two arrays that Python makes anew may be one under `jit`: a constant of the program is made once.
   What is one object in Python is one under `jit`, and of mutable objects neither more nor fewer.
+* A set in which hashes collide shows by its order what has been in it, also before the call. A
+  program that differs is run again with sets that are filled anew after each event.
 * `jit` may say why it cannot do something. Such a *refusal* is counted, and changes nothing. Plain
   Python is put back then too; where that cannot be done, as with iterators, the program ends.
 """
@@ -43,7 +45,7 @@ from evertrace._src.errors import (
 from tests.contract.parts import dict_of
 from tests.contract.reader import Reader
 from tests.contract.situations import Situations
-from tests.contract.snapshots import Snapshot
+from tests.contract.snapshots import Snapshot, renew_sets
 from tests.contract.walk import Comparison, Difference, RawError, SlightDifference
 
 PRELUDE = """\
@@ -103,6 +105,7 @@ class Outcome(NamedTuple):
     hits: int = 0
     traces: int = 0
     magnified: bool = False  # the worlds agree in double precision only, but for rounding
+    colliding: bool = False  # they agree only where sets have no past
     raw: bool = False  # the difference is an error that does not say what cannot be done
     needless: tuple[str, ...] = ()  # the reasons of traces that nothing new called for
 
@@ -211,11 +214,17 @@ def compare(program, jit, situations=False):
         with evertrace.enable_x64():
             exact, difference = _run(program, jit, situations)
         outcome = outcome if difference else exact._replace(magnified=True)
+    elif difference is not None and not outcome.raw:
+        young, difference = _run(program, jit, situations, renew_sets)
+        outcome = outcome if difference else young._replace(colliding=True)
     return outcome
 
 
-def _run(program, jit, situations):
-    """Return the `Outcome` of one run, and the `Difference` that it has seen or None."""
+def _run(program, jit, situations, afterwards=None):
+    """Return the `Outcome` of one run, and the `Difference` that it has seen or None.
+
+    `afterwards` is done to the names of both worlds once they are there, and after each event.
+    """
     counter = Counter(jit)
     worlds = []
     try:
@@ -228,7 +237,7 @@ def _run(program, jit, situations):
             except BadProgramError as error:
                 difference = RawError(f"only with jit, the definitions raise {error}")
                 return Outcome(str(difference), raw=True), difference
-            return _Run(program, *worlds, counter, situations).outcome()
+            return _Run(program, *worlds, counter, situations, afterwards).outcome()
     finally:
         for world in worlds:
             world.close()
@@ -250,8 +259,9 @@ def process_settings():
 class _Run:
     """The events of a program, run in two worlds."""
 
-    def __init__(self, program, plain, jitted, counter, situations):
+    def __init__(self, program, plain, jitted, counter, situations, afterwards=None):
         self.program, self.plain, self.jitted, self.counter = program, plain, jitted, counter
+        self.afterwards = afterwards
         self.situations = Situations(plain) if situations else None
         self.calls = self.hits = self.traces = 0
         self.raised, self.refused, self.needless = [], [], []
@@ -260,11 +270,13 @@ class _Run:
         """Run all events, up to the first difference."""
         difference, where = _difference_of_states(self.plain, self.jitted), ""
         self.counter.traced()
+        self._do_afterwards()
         for i, event in enumerate(self.program.events):
             if difference:
                 break
             going_on, difference = self._event(event)
             where = f"event {i + 1}, {event.source.splitlines()[0]!r}: "
+            self._do_afterwards()
             if not going_on:
                 break
         return Outcome(
@@ -277,6 +289,10 @@ class _Run:
             raw=isinstance(difference, RawError),
             needless=tuple(self.needless),
         ), difference
+
+    def _do_afterwards(self):
+        for world in (self.plain, self.jitted) if self.afterwards else ():
+            self.afterwards(world.names)
 
     def _event(self, event):
         """Run an event; return whether the worlds are still alike, and what differs."""

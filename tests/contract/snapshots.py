@@ -34,20 +34,37 @@ class Snapshot:
         """Note the present state, without the result of an earlier call."""
         names.pop("result", None)
         self._undo, self._alive, self.complete = [], [], True
-        seen, todo = {id(names["__builtins__"]), id(names["jit"])}, [names]
-        while todo:
-            x = unwrap(todo.pop())
-            if id(x) not in seen and not _is_foreign(x, names):
-                seen.add(id(x))
-                self._alive.append(x)
-                todo += [value for _, value in parts(x)]
-                self._undo += _undo_of(x)
-                self.complete &= _can_go_back(x)
+        for x in _reached(names):
+            self._alive.append(x)
+            self._undo += _undo_of(x)
+            self.complete &= _can_go_back(x)
 
     def restore(self):
         """Put everything back."""
         for undo in self._undo:
             undo()
+
+
+def renew_sets(names):
+    """Fill all sets that a module's globals reach anew, so that they are what their members say.
+
+    Of a set with a past the order of iteration tells what has been in it.
+    """
+    for x in [x for x in _reached(names) if isinstance(x, set)]:
+        _refill(x, list(x))
+
+
+def _reached(names):
+    """Yield each object that a module's globals reach and that is no other module's."""
+    seen, todo = {id(names["__builtins__"]), id(names["jit"])}, [names]
+    alive = []  # so that no id comes twice
+    while todo:
+        x = unwrap(todo.pop())
+        if id(x) not in seen and not _is_foreign(x, names):
+            seen.add(id(x))
+            alive.append(x)
+            todo += [value for _, value in parts(x)]
+            yield x
 
 
 def _can_go_back(x):
