@@ -206,6 +206,15 @@ def _attributes(x):
     return found + [(f".{name}", value) for name, value in dict_of(x).items()]
 
 
+def _told(x, depth=3):
+    """Return a text that tells an element of a set from others in either world."""
+    text = repr(x)
+    if " at 0x" not in text:
+        return text
+    inside = [(label, _told(part, depth - 1)) for label, part in parts(x)] if depth else ""
+    return f"{text.partition(' at 0x')[0]}{inside}"
+
+
 def _contents(x):
     if isinstance(x, dict):
         kind = OrderedDict if isinstance(x, OrderedDict) else dict  # which has an order of its own
@@ -214,7 +223,7 @@ def _contents(x):
             found.append((".default_factory", x.default_factory))
         return found + [(f"[{key!r}]", value) for key, value in kind.items(x)]
     if isinstance(x, set | frozenset):
-        return [(" element", element) for element in sorted(x, key=repr)]
+        return [(" element", element) for element in sorted(x, key=_told)]
     if isinstance(x, list | tuple | deque):
         found = [(".maxlen", x.maxlen)] if isinstance(x, deque) else []
         return found + [(f"[{i}]", element) for i, element in enumerate(x)]
