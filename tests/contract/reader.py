@@ -56,11 +56,11 @@ class Reader:
     def difference(self):
         """Return the `Difference` that the thread has seen, or None."""
         for (key, _), found in self._seen.items():
+            x, name = self._places[key[0]][0], key[1]
             is_step = self._sees_steps and _is_plain(found)
-            in_class = getattr(type(self._places[key[0]][0]), key[1], EMPTY)
-            is_gap = self._sees_gaps and found is in_class  # mostly nothing
+            is_gap = self._sees_gaps and _is_told_without(x, name, found)
             if found is not self._after[key] and not is_step and not is_gap:
-                place = f"{type(self._places[key[0]][0]).__name__}.{key[1]}"
+                place = f"{type(x).__name__}.{name}"
                 shown = (
                     "nothing"
                     if found is EMPTY
@@ -68,6 +68,16 @@ class Reader:
                 )
                 return Difference(f"another thread read {place} and saw {shown}")
         return None
+
+
+def _is_told_without(x, name, found):
+    """Whether a value is what an object without such an attribute gives: mostly nothing."""
+    if found is getattr(type(x), name, EMPTY):
+        return True
+    with contextlib.suppress(AttributeError):
+        told = type(x).__getattr__(x, name)
+        return found is told or (_is_plain(found) and repr(found) == repr(told))
+    return False
 
 
 def _is_plain(x):

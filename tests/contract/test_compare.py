@@ -7,6 +7,7 @@ import pytest
 
 import evertrace.numpy as jnp
 from tests.contract.compare import Description, Plain, Record, X, case, compare, observe, raised
+from tests.contract.parts import EMPTY
 from tests.contract.reader import Reader
 
 
@@ -163,4 +164,28 @@ def test_what_another_thread_may_see_while_callbacks_run():
         reader = Reader(None, "io_callback")
         reader._places, reader._before, reader._after = [(place, "a")], {}, {(0, "a"): place.a}
         reader._seen = {((0, "a"), id(found)): found}
+        assert (reader.difference() is not None) == is_seen
+
+
+class Hooked:
+    __slots__ = ("k",)
+
+    def __getattr__(self, name):
+        if name == "k":
+            return [0.25]
+        raise AttributeError(name)
+
+
+def test_what_another_thread_may_see_while_an_attribute_is_deleted():
+    """What the class says of it, anew each time; nothing else."""
+    place = Hooked()
+    for source, found, is_seen in (
+        ("del x.k", [0.25], False),
+        ("x.k = 1", [0.25], True),
+        ("del x.k", [object()], True),
+        ("del x.k", 0.25, True),
+    ):
+        reader = Reader(None, source)
+        reader._places, reader._before, reader._after = [(place, "k")], {}, {(0, "k"): EMPTY}
+        reader._seen = {((0, "k"), id(found)): found}
         assert (reader.difference() is not None) == is_seen
