@@ -580,3 +580,40 @@ def test_a_call_that_raises_makes_no_member():
     with pytest.raises(KeyError):
         ev.jit(make)(X, Opt.A)
     assert list(Opt._value2member_map_) == [1, 2]
+
+
+class Unlike:
+    """A class that nothing but the comparison of classes mentions."""
+
+
+class Comparing(type):
+    """A metaclass whose classes are compared by code of the user's."""
+
+    __hash__ = type.__hash__
+
+    def __eq__(cls, other):
+        return cls is other or (cls is Unlike and other is type)
+
+
+class Compared(metaclass=Comparing):
+    size = 2.0
+
+    def step(self, x):
+        self.n = getattr(self, "n", 0) + 1
+        return x * self.size + self.n
+
+
+class Derived(Compared):
+    pass
+
+
+@case(traces=2)
+def test_classes_that_are_compared_by_code_of_their_metaclass(jit):
+    step = jit(lambda o, x: type(o).size * o.step(x))  # the class is a value: so is its own class
+    o = Derived()
+    try:
+        yield step(o, X), step(o, X), o.n
+        Compared.size = 3.0
+        yield step(o, X), o.n
+    finally:
+        Compared.size = 2.0

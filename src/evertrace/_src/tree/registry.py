@@ -142,7 +142,7 @@ KINDS: dict[type, NodeKind] = {
 
 def is_named_tuple(node_type: type) -> bool:
     """Tell whether `node_type` is a tuple with field names, as ``namedtuple`` makes them."""
-    return tuple in node_type.__mro__ and hasattr(node_type, "_fields")
+    return issubclass(node_type, tuple) and hasattr(node_type, "_fields")
 
 
 def find_kind(node_type: type) -> NodeKind | None:

@@ -206,7 +206,7 @@ class Classes:
         for owner, name in self.owners.get(id(fun), ()):
             graph.depend_on_lookup(owner, name)
             for cls in self._exact:
-                if owner in cls.__mro__:
+                if any(c is owner for c in cls.__mro__):  # a metaclass may define `__eq__`
                     graph.depend_on_lookup(cls, name)
 
     def release(self):
