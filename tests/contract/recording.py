@@ -59,7 +59,7 @@ class Recorder:
                 continue
             made = self._recorded(value)
             if made is not None:
-                with contextlib.suppress(TypeError):  # a property in the place of `__name__`
+                with contextlib.suppress(TypeError, AttributeError):  # a property as `__name__`
                     setattr(owner, name, made)
                     self._replaced.append((owner, name, value))
 

@@ -20,6 +20,10 @@ using StepFunction = PyObject* (*)(Instruction& node, PyObject* parent);
 // Whether a value is what the trace saw: 1, 0, or -1 with an error set.
 using CheckFunction = int (*)(Instruction& node, PyObject* value);
 
+// Whether the first class that has something under the name `__dict__` is a Python class with what
+// it was made with.
+bool has_usual_dict(PyTypeObject* cls);
+
 // A node whose value is read with its parent's, see `Guards::sweep`.
 struct Swept {
   Py_ssize_t place;  // in the container

@@ -328,7 +328,8 @@ PyObject* Kitchen::target(const Write& write, PyObject* thing, PyObject* made) c
   switch (write.kind) {
     case Write::kAttributes: {
       static PyObject* const name = PyUnicode_InternFromString("__dict__");
-      if (Py_TYPE(thing)->tp_getattro != PyObject_GenericGetAttr) return nullptr;
+      PyTypeObject* const cls = Py_TYPE(thing);
+      if (cls->tp_getattro != PyObject_GenericGetAttr || !has_usual_dict(cls)) return nullptr;
       Ref names(PyObject_GenericGetAttr(thing, name));
       if (!names) forget_error();
       return names && PyDict_CheckExact(names.get()) ? names.release() : nullptr;

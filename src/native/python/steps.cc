@@ -5,6 +5,19 @@
 #include "python/guards.h"
 
 namespace evertrace {
+
+bool has_usual_dict(PyTypeObject* cls) {
+  static PyObject* const name = PyUnicode_InternFromString("__dict__");
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cls->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(cls->tp_mro, i));
+    const Ref names(names_of(base));
+    PyObject* found = names ? PyDict_GetItemWithError(names.get(), name) : nullptr;
+    if (found != nullptr) return Py_IS_TYPE(found, &PyGetSetDescr_Type);
+    if (PyErr_Occurred()) PyErr_Clear();
+  }
+  return false;
+}
+
 namespace {
 
 PyObject* missing() {
@@ -22,28 +35,16 @@ PyObject* in_python(Instruction& node, PyObject* parent) {
   return PyObject_Vectorcall(node.rest->step_py, args, 2, nullptr);
 }
 
-// Whether the first class that has something under the name `__dict__` is a Python class with what
-// it was made with.
-bool has_usual_dict(PyTypeObject* cls, PyObject* name) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cls->tp_mro); ++i) {
-    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(cls->tp_mro, i));
-    const Ref names(names_of(base));
-    PyObject* found = names ? PyDict_GetItemWithError(names.get(), name) : nullptr;
-    if (found != nullptr) return Py_IS_TYPE(found, &PyGetSetDescr_Type);
-    if (PyErr_Occurred()) PyErr_Clear();
-  }
-  return false;
-}
-
-// `object.__getattribute__(obj, "__dict__")`; thread-local objects have another way. A class whose
-// instances have the usual dict is known again by its version.
+// The dict of an instance; thread-local objects, and those whose class has a `__dict__` of its own,
+// have another way. A class whose instances have the usual dict is known again by its version.
 PyObject* step_vars(Instruction& node, PyObject* obj) {
   PyTypeObject* cls = Py_TYPE(obj);
   if (node.has_passed(cls)) return PyObject_GenericGetDict(obj, nullptr);
   if (cls->tp_getattro != PyObject_GenericGetAttr) return in_python(node, obj);
   static PyObject* const name = PyUnicode_InternFromString("__dict__");
+  if (!has_usual_dict(cls)) return in_python(node, obj);
   Ref found(PyObject_GenericGetAttr(obj, name));  // which gives the class a version
-  if (!found || !has_usual_dict(cls, name)) return found.release();
+  if (!found) return nullptr;
   const Ref usual(PyObject_GenericGetDict(obj, nullptr));
   if (!usual) PyErr_Clear();
   if (usual.get() == found.get()) node.pass(cls);

@@ -30,7 +30,6 @@ from evertrace._src.jit.lifting.entered import (
     leave_unfinalized,
     slot_descriptors,
 )
-from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
 from evertrace._src.jit.lifting.host import (
     Host,
@@ -40,6 +39,7 @@ from evertrace._src.jit.lifting.host import (
 )
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.impure import real_of
+from evertrace._src.jit.lifting.instancedict import namespace_of
 from evertrace._src.jit.lifting.latetext import LateText, checked
 from evertrace._src.jit.lifting.parts import MADE, is_structure, make_iterator
 from evertrace._src.jit.lifting.prologue import Late

@@ -17,8 +17,8 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.extension import twin
 from evertrace._src.jit.lifting import setorder
-from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.hooks import left_alone
+from evertrace._src.jit.lifting.instancedict import namespace_of, set_namespace
 from evertrace._src.jit.lifting.parts import own_dict, position_of
 from evertrace._src.jit.lifting.values import (
     ABSENT,
@@ -199,7 +199,7 @@ class InDict(Entered):
     def restore(self):
         """Put back the dict and all attributes."""
         if self.is_replaced():
-            object.__setattr__(self.obj, "__dict__", self.namespace)
+            set_namespace(self.obj, self.namespace)
         self.put(self.entry)
 
     def left_in_dict(self):

@@ -9,7 +9,6 @@ mismatch: the trace that follows raises it at the user's own line, or finds who 
 
 import abc
 import gc
-import threading
 import types
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from evertrace._src import extension
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting.code import code_of, defaults_of, kwdefaults_of
+from evertrace._src.jit.lifting.instancedict import namespace_of
 from evertrace._src.jit.lifting.parts import layout, own_dict, parts_of
 from evertrace._src.jit.lifting.values import (
     ABSENT,
@@ -44,13 +44,6 @@ def _step_root(roots, key):
 
 def _step_vars(obj, key):
     return namespace_of(obj)
-
-
-def namespace_of(obj):
-    """Return an instance's dict without running user code; AttributeError if it has none."""
-    if issubclass(type(obj), threading.local):  # whose dict is this thread's
-        return obj.__dict__
-    return object.__getattribute__(obj, "__dict__")
 
 
 def _step_slot(obj, key):

@@ -54,6 +54,7 @@ from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
 from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.impure import depend_on_settings_of
+from evertrace._src.jit.lifting.instancedict import namespace_of
 from evertrace._src.jit.lifting.latetext import LateText
 from evertrace._src.jit.lifting.leaves import (
     lift_array,
@@ -261,7 +262,7 @@ def _lift_attributes_of_partial(lifter, value, made, node):
     }
     if made is not value:
         if at.check == "keys":
-            guards.namespace_of(made).update(lifted)
+            namespace_of(made).update(lifted)
         rec.effects.copies.append((made, node, lifted))
     elif id(value) not in rec.identity.by_id:
         rec.identity.enter(PartialAttributes(value, node)).place(lifted)
@@ -547,7 +548,7 @@ def _lift_immutable_subclass(handler, lifter, value, node, *uses):
     if attributes is not None:
         identity.remember(value, lifted, node)
         if lifted is not value:
-            guards.namespace_of(lifted).update(attributes)
+            namespace_of(lifted).update(attributes)
     if id(lifted) not in lifter.objects.by_id and _has_attributes(value):
         _enter_beside(lifter, lifted, node)
     return lifted

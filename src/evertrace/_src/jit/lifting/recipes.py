@@ -17,12 +17,13 @@ import numpy as np
 from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.jit.lifting import exceptions, guards, values
+from evertrace._src.jit.lifting import exceptions, values
 from evertrace._src.jit.lifting.entered import (
     instance_dict,
     new_instance,
     slot_descriptors,
 )
+from evertrace._src.jit.lifting.instancedict import namespace_of, set_namespace
 
 
 class Kitchen(NamedTuple):
@@ -188,9 +189,9 @@ def _give_attributes(made, recipe, kitchen):
 def _give_namespace(made, namespace, kitchen):
     """Give an object attributes, or another's dict for them."""
     if isinstance(namespace, dict):
-        guards.namespace_of(made).update({k: v.make(kitchen) for k, v in namespace.items()})
+        namespace_of(made).update({k: v.make(kitchen) for k, v in namespace.items()})
     else:
-        object.__setattr__(made, "__dict__", namespace.make(kitchen))
+        set_namespace(made, namespace.make(kitchen))
 
 
 class NewContainer(New):

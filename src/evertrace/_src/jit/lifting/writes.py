@@ -31,6 +31,7 @@ from evertrace._src.jit.lifting.entered_names import (
     PartialAttributes,
 )
 from evertrace._src.jit.lifting.hooks import StandIn
+from evertrace._src.jit.lifting.instancedict import set_namespace
 from evertrace._src.jit.lifting.parts import is_changed
 from evertrace._src.jit.lifting.values import ABSENT, dict_type
 
@@ -485,7 +486,7 @@ def _apply_class(obj, made, rest):
 
 
 def _apply_namespace(obj, made, rest):
-    object.__setattr__(obj, "__dict__", made)
+    set_namespace(obj, made)
 
 
 APPLY: dict[str, Callable[[Any, Any, Any], Any]] = {
