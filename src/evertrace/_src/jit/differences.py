@@ -18,7 +18,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting.guards import dispatch_of
 from evertrace._src.jit.lifting.hostprogram import DEMAND, OP, RAISES, bits
-from evertrace._src.jit.lifting.values import ABSENT, dict_type, is_value, length
+from evertrace._src.jit.lifting.values import ABSENT, PRESENT, dict_type, is_value, length
 
 MAX_NEIGHBOURS = 64
 """How many of the latest variants a new one is compared with."""
@@ -110,8 +110,8 @@ def word(x):
 def kind_word(x):
     """Return what kind of thing a value is: ``f32[3]`` for an array, else its type."""
     kind = type(x)
-    if x is ABSENT:
-        return "absent"
+    if x is ABSENT or x is PRESENT:
+        return repr(x)
     if x is None:
         return "None"
     if kind is Array or issubclass(kind, Tracer):

@@ -160,6 +160,11 @@ class Classes:
         if lifted is not raw:
             entered.place_one(name, lifted)
 
+    def has_given(self, cls, name):
+        """Whether the entry of a class under a name was read as a value."""
+        known: Any = [self.identity.by_id.get(id(c)) for c in cls.__mro__]
+        return any(entered is not None and name in entered.claimed for entered in known)
+
     def _look_over(self, entered, name):
         """Depend on all that is in a class, and its order: code may go through its `__dict__`.
 

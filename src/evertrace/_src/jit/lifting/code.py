@@ -213,9 +213,10 @@ class _Seen:
 
     def info(self):
         """Return the `CodeInfo`."""
-        if "delattr" in self.global_names:
+        named = self.global_names | self.attributes
+        if not named.isdisjoint(("delattr", "__delattr__", "__delete__")):
             self.deleted |= self.attributes
-        if "setattr" in self.global_names:
+        if not named.isdisjoint(("setattr", "__setattr__", "__set__")):
             self.set |= self.attributes
         self.attributes |= _read_by_library(self)
         return CodeInfo(

@@ -25,6 +25,7 @@ from evertrace._src.jit.lifting.values import (
     DATA,
     OWN_TO_CLASS,
     OWN_TO_MODULE,
+    PRESENT,
     Weak,
     dict_type,
     length,
@@ -63,7 +64,7 @@ def _step_has_slot(obj, key):
         key.__get__(obj)
     except AttributeError:
         return ABSENT
-    return None
+    return PRESENT
 
 
 def _step_index(sequence, key):

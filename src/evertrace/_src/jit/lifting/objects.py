@@ -17,7 +17,7 @@ from evertrace._src.jit.lifting.uses import (
     reads_of_attribute,
     uses_of_attribute,
 )
-from evertrace._src.jit.lifting.values import ABSENT, OWN, is_value, weakly
+from evertrace._src.jit.lifting.values import ABSENT, OWN, PRESENT, is_value, weakly
 
 _WHOLE = frozenset({
     "__dict__", "__reduce_ex__", "__reduce__", "__getstate__", "__copy__", "__deepcopy__",
@@ -182,6 +182,8 @@ class Objects:
                 self.lift_attribute(entered, name)
             else:
                 self.lifter.see(value)
+        for name in entered.slots:  # by which code may find that there is nothing
+            self._absent(entered, name)
         if instance_dict(entered.obj) is not None:
             node = self._guard_names(entered)
             self.identity.derived(entered.namespace, node)  # the code may keep it
@@ -197,7 +199,7 @@ class Objects:
         return node
 
     def close(self, deleted):
-        """Depend on what was not there and may have been set and deleted again.
+        """Depend on what was not there and may have been deleted, or set and deleted again.
 
         What was there and may have been deleted and set again is now behind all others: that there
         are others depends on the names that there are.
@@ -207,15 +209,16 @@ class Objects:
         """
         for entered in list(self.by_id.values()):
             now = entered.contents()
-            for name in deleted:
-                if name not in entered.entry and name not in now:
+            for name in entered.slots:
+                if self.lifter.classes.has_given(entered.cls, name):  # ``Slim.k.__get__(obj)``
                     self._absent(entered, name)
-                elif (
-                    name in entered.entry
-                    and name not in entered.slots
-                    and type(now.get(name)) is not StandIn
-                ):
-                    self._guard_names(entered)
+            for name in entered.entry.keys() - now.keys():
+                self._present(entered, name)  # it was deleted
+            for name in deleted:
+                if name not in entered.entry:
+                    self._absent(entered, name)
+                elif type(now.get(name)) is not StandIn:
+                    self._present(entered, name)
 
     # ------------------------------------------------------------ nodes
 
@@ -234,6 +237,14 @@ class Objects:
         """Depend on an instance not having an attribute of its own."""
         if name not in entered.entry:  # else the trace itself has deleted it
             self.absence_node(entered, name)
+
+    def _present(self, entered, name):
+        """Depend on an instance having an attribute of its own."""
+        if name in entered.slots:
+            path, descriptor = f"{entered.node.name}.{name}", entered.slots[name]
+            self.graph.node(entered.node, "has_slot", descriptor, path, "identity", PRESENT)
+        else:
+            self._guard_names(entered)
 
     def absence_node(self, entered, name):
         """Return the node of an attribute that an instance has not; None if it can have none."""

@@ -16,6 +16,9 @@ from typing import Any
 ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent", "__slots__": ()})()
 """Stands for what is not there."""
 
+PRESENT: Any = type("Present", (), {"__repr__": lambda self: "present", "__slots__": ()})()
+"""Stands for what is there, whatever it is."""
+
 DATA: Any = type("Data", (), {"__repr__": lambda self: "data", "__slots__": ()})()
 """Stands for an entry of a class that is no descriptor; its value has a node of its own."""
 
