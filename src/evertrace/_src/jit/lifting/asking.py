@@ -6,7 +6,8 @@ changes, see `rewriting`.
 
 Nor can an object be formatted to what is no text of Python's own: f-strings and ``template % n``
 are computed by objects of ours, as ``(a, b) @ maker``. So is ``data[n]``, of a list, which would
-ask the number what it is. Of methods in C that insist on values of Python's own,
+ask the number what it is. What ``__repr__`` returns goes through one, too: a library may swallow
+the error that it is no text. Of methods in C that insist on values of Python's own,
 ``"{}".format(n)`` and ``np.float32(n)``, it is told by their names: what is called is what an
 object of ours gives for the owner, ``(owner,) @ maker``.
 
@@ -36,7 +37,7 @@ from evertrace._src.jit.lifting.rewriting import (
 )
 
 _OP = dis.opmap
-_IS, _CONST = _OP["IS_OP"], _OP["LOAD_CONST"]
+_IS, _CONST, _RETURN = _OP["IS_OP"], _OP["LOAD_CONST"], _OP["RETURN_VALUE"]
 _NULL = _OP["PUSH_NULL"]
 _HANDLER = _OP["PUSH_EXC_INFO"]  # the first of a handler of errors, of the user's or of a `with`
 _MATCH = _OP["CHECK_EXC_MATCH"]
@@ -115,6 +116,11 @@ shown_class: Any = None
 named: Any = None
 """What is told of each error and the classes that a handler is for; `refused` sets it."""
 
+said: Any = None
+"""What computes what ``__repr__`` and its like return; `hosttext` sets it."""
+
+_SAYING = frozenset({"__repr__", "__str__", "__format__"})
+
 kept_if: Any = None
 """What computes what ``and`` and ``or`` ask of their first value; `lengths` sets it."""
 
@@ -181,7 +187,8 @@ def asks(code, globals: Any = types.MappingProxyType({})):
     """
     instructions = instructions_of(code.co_code)
     return (
-        any(x.op == _HANDLER for x in instructions)
+        code.co_name in _SAYING
+        or any(x.op == _HANDLER for x in instructions)
         or bool(_conditions(instructions))
         or bool(_questions(instructions, code.co_consts))
         or _calls_asked(instructions, code, globals)
@@ -246,6 +253,8 @@ def asking(code, globals: Any = types.MappingProxyType({})):
             bodies[i] = telling
         if _is_callee(writer.instructions, i):
             bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + body(1, to_be_called)
+    for i in _sayings(writer.instructions, code):
+        bodies[i] = body(1, said) + writer.bytes_of(i)
     for i in _questions(writer.instructions, code.co_consts):
         load = encoded("LOAD_CONST", constants.place(asker))
         contains = encoded("CONTAINS_OP", writer.instructions[i].arg) + _CONTAINS_CACHES
@@ -262,6 +271,13 @@ def asking(code, globals: Any = types.MappingProxyType({})):
         co_linetable=code.co_linetable + bytes(writer.lines),
         co_stacksize=code.co_stacksize + 2,
     )
+
+
+def _sayings(instructions, code):
+    """Return the places of what returns the text of an object."""
+    if code.co_name not in _SAYING:
+        return []
+    return [i for i, x in enumerate(instructions) if x.op == _RETURN]
 
 
 def _questions(instructions, constants):

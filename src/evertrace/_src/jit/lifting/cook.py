@@ -39,6 +39,7 @@ from evertrace._src.jit.lifting.host import (
 )
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.impure import real_of
+from evertrace._src.jit.lifting.inplace import function_of
 from evertrace._src.jit.lifting.instancedict import namespace_of
 from evertrace._src.jit.lifting.latetext import LateText, checked
 from evertrace._src.jit.lifting.parts import MADE, is_structure, make_iterator
@@ -62,7 +63,6 @@ from evertrace._src.jit.lifting.recipes import (
     Out,
     number_as_array,
 )
-from evertrace._src.jit.lifting.standins import function_of
 from evertrace._src.tree import registry
 
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
@@ -573,8 +573,17 @@ def _is_constant(value):
     if type(value) is types.BuiltinFunctionType:  # a method of a value is made again
         return value.__self__ is None or isinstance(value.__self__, (types.ModuleType, type))
     if values.is_value(value):
+        if _holds_stand_in(value):
+            return False
         return not any(issubclass(type(x), _OF_THE_TRACE) for x in _attributes(value).values())
     return isinstance(value, (types.ModuleType, np.generic, np.dtype, Literal, enum.Enum))
+
+
+def _holds_stand_in(value):
+    if not issubclass(type(value), (tuple, frozenset)):
+        return function_of(value) is not value
+    base = tuple if issubclass(type(value), tuple) else frozenset
+    return any(map(_holds_stand_in, base.__iter__(value)))
 
 
 def _is_importable(cls):

@@ -22,6 +22,7 @@ from evertrace._src.jit.lifting.host import (
     with_keywords,
 )
 from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.inplace import Calling
 from evertrace._src.tracebacks import in_place_of_python
 
 _NAMES = ("math", "cmath", "statistics")
@@ -140,9 +141,7 @@ def _sum(iterable, /, start=0):
     return op(_total, *numbers)
 
 
-_stand_ins: dict[Any, Any] = {sum: _sum}
-real: dict[Any, Any] = {_sum: sum}
-"""Stand-ins of functions -> the functions."""
+_stand_ins: dict[Any, Any] = {sum: Calling(sum, _sum)}
 
 
 class _Module:
@@ -161,9 +160,8 @@ class _Module:
         for name, fn in self.entry.items():
             is_own = type(fn) in _FUNCTIONS and fn.__module__ == module.__name__
             if is_own and name in public:
-                made = _stand_ins[fn] = _recording(fn)
-                real[made] = fn
-                setattr(self.stand_in, name, made)
+                _stand_ins[fn] = Calling(fn, _recording(fn))
+                setattr(self.stand_in, name, _stand_ins[fn])
 
 
 _modules: dict[str, _Module] = {}

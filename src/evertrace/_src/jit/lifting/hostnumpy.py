@@ -24,8 +24,8 @@ from evertrace._src.jit.lifting.host import (
     op,
 )
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
-from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.hostprogram import contents_of
+from evertrace._src.jit.lifting.inplace import replaces
 from evertrace._src.jit.lifting.numpykind import is_entered, items_in
 from evertrace._src.jit.lifting.prologue import STAND_INS
 from evertrace._src.tracebacks import in_place_of_python
@@ -195,7 +195,7 @@ _LEFT = frozenset({
 for _kind in _SCALARS:
     STAND_INS[_kind] = lambda prologue, slot, value: prologue.numpy(slot, value)
     asking.constructors[_kind] = _constructor(_kind)
-    real[asking.constructors[_kind]] = _kind
+    replaces(asking.constructors[_kind], _kind)
 asking.methods.update(
     {
         name: _in_place_of(name, kind)
@@ -210,4 +210,4 @@ for _module in (np, np.linalg):
     for _name, _fn in vars(_module).items():
         if isinstance(_fn, _FUNCTIONS) and _name[0] != "_" and _name not in _LEFT:
             asking.functions[_fn] = _recording(_fn)
-            real[asking.functions[_fn]] = _fn
+            replaces(asking.functions[_fn], _fn)

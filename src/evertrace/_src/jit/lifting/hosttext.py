@@ -14,12 +14,14 @@ import functools
 import itertools
 import operator
 import re
+import sys
 import threading
 import types
 from typing import Any, NamedTuple
 
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking, host
+from evertrace._src.jit.lifting.code import is_library_code
 from evertrace._src.jit.lifting.host import (
     Host,
     HostValue,
@@ -28,11 +30,11 @@ from evertrace._src.jit.lifting.host import (
     plain,
     with_keywords,
 )
-from evertrace._src.jit.lifting.hostmodules import real
+from evertrace._src.jit.lifting.inplace import replaces
 from evertrace._src.jit.lifting.latetext import LateText, is_late
 from evertrace._src.jit.lifting.prologue import STAND_INS, TOTAL_OF_TEXTS
 from evertrace._src.lazy import LazyModule
-from evertrace._src.tracebacks import in_place_of_python
+from evertrace._src.tracebacks import in_place_of_python, is_frame_of_ours
 
 _string: Any = LazyModule("_string")
 
@@ -437,7 +439,25 @@ def _str(*args, **kwargs):
     return str(*args, **kwargs) if len(args) != 1 or kwargs else str_of(*args)
 
 
-real[_str] = str
+def _said(text):
+    """Return what a ``__repr__`` or its like has said: to code of Python's own, a `str`.
+
+    A library may take whatever else it gets for a bug of the method, and make up something
+    (`reprlib` does).
+    """
+    if type(text) is HostText:
+        caller = sys._getframe(2).f_back  # of the method that asks the maker that asked this
+        while caller is not None and (is_frame_of_ours(caller) or is_library_code(caller.f_code)):
+            if not _CONVERTING.isdisjoint(caller.f_code.co_names) and not is_frame_of_ours(caller):
+                return plain(text)
+            caller = caller.f_back  # one that hands it on, as the wrapper of a data class's
+    return text
+
+
+_CONVERTING = frozenset({"repr", "str", "format", "ascii"})
+
+asking.said = _said
+replaces(_str, str)
 asking.texts = asking.Texts(formatted, converted, joined, percent)
 
 

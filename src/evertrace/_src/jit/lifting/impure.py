@@ -32,6 +32,7 @@ from evertrace._src.jit.lifting import classified
 from evertrace._src.jit.lifting import impure_calls as calls
 from evertrace._src.jit.lifting import impure_guards as guarded
 from evertrace._src.jit.lifting.code import is_library_code, is_library_function
+from evertrace._src.jit.lifting.inplace import InPlace
 from evertrace._src.support import insist
 
 _active: "Patches | None" = None  # of the trace that runs; there is one at a time
@@ -41,14 +42,12 @@ def _words(text):
     return frozenset(text.split())
 
 
-class Intercept:
-    """Stands for an impure function: equal to it, named like it, and to most callers the same."""
+class Intercept(InPlace):
+    """Stands for an impure function."""
 
     def __init__(self, real, shown, handler):
-        # What `functools.update_wrapper` gives it and it would not find by `__getattr__`.
-        self.__module__ = getattr(real, "__module__", self.__module__)
-        self.__doc__, self.__wrapped__ = real.__doc__, real
-        self.real, self.shown, self.handler = real, shown, handler
+        super().__init__(real)
+        self.shown, self.handler = shown, handler
 
     def __call__(self, /, *args, **kwargs):
         patches = _active
@@ -58,21 +57,6 @@ class Intercept:
         if caller is None:
             return self.real(*args, **kwargs)
         return self.handler(calls.Call(patches, via or self.shown, self.real, caller, args, kwargs))
-
-    def __getattr__(self, name):
-        return getattr(self.real, name)
-
-    def __eq__(self, other):
-        return self is other or self.real == other
-
-    def __hash__(self):
-        return hash(self.real)
-
-    def __repr__(self):
-        return repr(self.real)
-
-    def __reduce__(self):
-        return self.real.__reduce__()
 
 
 class InterceptedMethod(Intercept):

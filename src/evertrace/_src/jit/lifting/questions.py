@@ -19,6 +19,7 @@ import numpy as np
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking, values
 from evertrace._src.jit.lifting.host import SCALARS, Host, is_host
+from evertrace._src.jit.lifting.inplace import function_of
 from evertrace._src.jit.lifting.numpykind import is_host_array
 
 _is = operator.is_
@@ -140,7 +141,9 @@ class Questions:
 def same(a, b):
     """Return ``a is b``, asked by code that may be traced on this thread."""
     recorder = state.recorder
-    return a is b if recorder is None else recorder.questions.same(a, b)
+    if recorder is None:
+        return a is b
+    return recorder.questions.same(function_of(a), function_of(b))
 
 
 asking.answer = same

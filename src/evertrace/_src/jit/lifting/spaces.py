@@ -11,6 +11,7 @@ import types
 
 from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.guards import Node
+from evertrace._src.jit.lifting.inplace import Calling
 from evertrace._src.jit.lifting.uses import all_uses, uses_of_name
 from evertrace._src.jit.lifting.values import OWN_TO_CLASS
 
@@ -94,12 +95,12 @@ class Spaces:
                     self.lifter.functions.look_up(obj, name)
                 return real(obj, name, *rest)
 
-            return stand_in
+            return Calling(real, stand_in)
 
         def listing(real):
             def stand_in(*args):
                 if not args:
-                    names = sys._getframe(1).f_locals
+                    names = sys._getframe(2).f_locals  # behind `Calling`
                     return names if real is vars else sorted(names)
                 is_space = issubclass(type(args[0]), _SPACES)
                 if is_space and threading.get_ident() == self._thread:
@@ -107,7 +108,7 @@ class Spaces:
                     self.mention(WHOLE)
                 return real(*args)
 
-            return stand_in
+            return Calling(real, stand_in)
 
         return {
             **{fn.__name__: naming(fn) for fn in (getattr, hasattr, setattr, delattr)},

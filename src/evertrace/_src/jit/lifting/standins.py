@@ -15,8 +15,8 @@ from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.hooks import StandIn, error_of
 from evertrace._src.jit.lifting.host import is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
-from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.hosttext import repr_of
+from evertrace._src.jit.lifting.inplace import Calling, InPlace, replaces
 from evertrace._src.jit.lifting.items import item
 from evertrace._src.jit.lifting.latetext import LateText
 from evertrace._src.jit.lifting.lengths import kept_if, length, truth
@@ -46,7 +46,8 @@ def identity_stand_ins(recorder):
             raise error_of(x)
         return callable(x)
 
-    return {"id": id_, "hash": hash_, "repr": repr_of, "callable": callable_}
+    called = {id: id_, hash: hash_, repr: repr_of, callable: callable_}
+    return {fn.__name__: Calling(fn, made) for fn, made in called.items()}
 
 
 def _hashed(x):
@@ -67,13 +68,6 @@ def _class_of_traced(x, shown):
     return Array if type(x) is Var and not x._trace.closed else shown
 
 
-def function_of(value: Any) -> Any:
-    """Return what a stand-in stands for, to be stored; other values as they are."""
-    if value is type_stand_in:
-        return type
-    return real.get(value, value) if type(value) is types.FunctionType else value
-
-
 class _TypeOfTypes(type):
     """Makes `type_stand_in` answer as `type` does, but for what stands for another object."""
 
@@ -89,7 +83,9 @@ class _TypeOfTypes(type):
             return args[0].__class__
         if kind is Var and not args[0]._trace.closed:
             return Array
-        if kind is type:
+        if issubclass(kind, InPlace):
+            return type(args[0].real)
+        if kind in (type, _TypeOfTypes):
             return cls
         if state.recorder is not None:  # the class is a value now
             state.recorder.lifter.classes.lift(kind)
@@ -121,6 +117,7 @@ type_stand_in.__name__ = type_stand_in.__qualname__ = "type"
 type_stand_in.__module__ = "builtins"
 asking.shown_class = _class_of_traced
 asking.conversions["len"] = length
-real[length] = len
+replaces(length, len)
+replaces(type_stand_in, type)
 asking.items = item
 asking.truth, asking.kept_if = truth, kept_if
