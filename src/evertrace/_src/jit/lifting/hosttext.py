@@ -439,7 +439,7 @@ def _str(*args, **kwargs):
     return str(*args, **kwargs) if len(args) != 1 or kwargs else str_of(*args)
 
 
-def _said(text):
+def _returned(text):
     """Return what a ``__repr__`` or its like has said: to code of Python's own, a `str`.
 
     A library may take whatever else it gets for a bug of the method, and make up something
@@ -456,7 +456,7 @@ def _said(text):
 
 _CONVERTING = frozenset({"repr", "str", "format", "ascii"})
 
-asking.said = _said
+asking.said = _returned
 replaces(_str, str)
 asking.texts = asking.Texts(formatted, converted, joined, percent)
 
