@@ -20,8 +20,8 @@ using StepFunction = PyObject* (*)(Instruction& node, PyObject* parent);
 // Whether a value is what the trace saw: 1, 0, or -1 with an error set.
 using CheckFunction = int (*)(Instruction& node, PyObject* value);
 
-// Whether the first class that has something under the name `__dict__` is a Python class with what
-// it was made with.
+// Whether what the first class that has something under the name `__dict__` has there gives the dict
+// that holds an instance's attributes: what the class was made with, and no property of the user's.
 bool has_usual_dict(PyTypeObject* cls);
 
 // A node whose value is read with its parent's, see `Guards::sweep`.

@@ -12,7 +12,9 @@ bool has_usual_dict(PyTypeObject* cls) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(cls->tp_mro, i));
     const Ref names(names_of(base));
     PyObject* found = names ? PyDict_GetItemWithError(names.get(), name) : nullptr;
-    if (found != nullptr) return Py_IS_TYPE(found, &PyGetSetDescr_Type);
+    if (found != nullptr) {
+      return Py_IS_TYPE(found, &PyGetSetDescr_Type) || Py_IS_TYPE(found, &PyMemberDescr_Type);
+    }
     if (PyErr_Occurred()) PyErr_Clear();
   }
   return false;

@@ -32,12 +32,15 @@ def set_namespace(obj: Any, namespace: Any) -> None:
         object.__setattr__(obj, "__dict__", namespace)
 
 
+_IN_C = (types.GetSetDescriptorType, types.MemberDescriptorType)
+
+
 def _is_hidden(cls):
     found = _hidden.get(cls)
     if found is None:
         spaces = (type.__getattribute__(c, "__dict__") for c in cls.__mro__)
         entry = next((x["__dict__"] for x in spaces if "__dict__" in x), None)
-        found = _hidden[cls] = entry is not None and type(entry) is not types.GetSetDescriptorType
+        found = _hidden[cls] = entry is not None and type(entry) not in _IN_C
     return found
 
 
