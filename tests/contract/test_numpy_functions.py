@@ -6,6 +6,7 @@ that change. What it gives, and leaves in the array, is what plain Python gives;
 
 import numpy as np
 import pytest
+from numpy import add, float64, logical_and, maximum
 
 from tests.contract.compare import Record, case, refused
 from tests.contract.numpy_calls import functions, outcomes_of
@@ -50,3 +51,21 @@ def test_full_like_of_a_value_that_an_array_holds(jit):
 def test_where_an_array_lies_does_not_show(jit):
     s = Record(a=np.array([1.0, 2.0]))
     jit(lambda: np.shares_memory(s.a, s.a))()
+
+
+METHODS = {
+    "add.outer": lambda a: add.outer(a, a),
+    "add.reduce": lambda a: add.reduce(a),
+    "maximum.accumulate": lambda a: maximum.accumulate(a),
+    "maximum.reduceat": lambda a: maximum.reduceat(a, [0, 2]),
+    "logical_and.outer": lambda a: logical_and.outer(a > 1, a > 2),
+    "add.nin": lambda a: add.nin + add.nout,
+    "float32.fromhex": lambda a: float64.fromhex("0x1.8p+1") + a,
+}
+"""What is called, or read, of what was imported by its name."""
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_functions_that_are_imported_by_name(name):
+    a = np.arange(4.0)
+    np.testing.assert_allclose(ev.jit(METHODS[name])(a), METHODS[name](a))

@@ -331,7 +331,12 @@ def _named(x):
 
 def _called(instructions, code):
     """Return the instructions that load a global to call it, with its name."""
-    return [(x, code.co_names[x.arg >> 1]) for x in instructions if x.op == _GLOBAL and x.arg & 1]
+    return [
+        (x, code.co_names[x.arg >> 1])
+        for x, after in itertools.pairwise(instructions)
+        # What was imported by name is loaded so for a call of its attribute as well.
+        if x.op == _GLOBAL and x.arg & 1 and after.op not in (_ATTRIBUTE, _METHOD.op)
+    ]
 
 
 def _in_place_of(name, globals):
