@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy import add, float64, logical_and, maximum
 
+import evertrace as ev
 from tests.contract.compare import Record, case, refused
 from tests.contract.numpy_calls import functions, outcomes_of
 from tests.contract.numpy_table import OUTCOMES
