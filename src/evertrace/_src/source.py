@@ -250,6 +250,15 @@ def automatic_axes(scope: str) -> set[str]:
     return {name for part in _AUTOMATIC.findall(scope) for name in part.split(",")}
 
 
+LAID_OUT_SCOPE = "out_sharding"
+"""The named scope of operations whose result is laid out as the user says."""
+
+
+def is_laid_out(scope: str) -> bool:
+    """Whether that is so in a scope."""
+    return LAID_OUT_SCOPE in scope.split("/")
+
+
 def scope_of(src: Source | None) -> str:
     """Return the named scope of an equation, "" for none."""
     return "" if src is None or len(src) == 2 else src[3]

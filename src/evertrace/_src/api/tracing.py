@@ -19,7 +19,7 @@ from evertrace._src.engines.choice import NAMES
 from evertrace._src.jit.capture import capture
 from evertrace._src.jit.declared import declared
 from evertrace._src.jit.dispatch import make_jit
-from evertrace._src.jit.divided import sharding_of, shardings_of_results
+from evertrace._src.jit.divided import sharding_of, shardings_of_results, tell_types
 from evertrace._src.jit.lifting.code import is_written_for_jax
 from evertrace._src.jit.observe import preserved
 from evertrace._src.jit.opened import opened
@@ -266,9 +266,18 @@ def make_jaxpr(
         outside = AxisScope(state.trace, axis_env) if axis_env else state.trace
         with set_trace(outside), _kept(fun, args, kwargs):
             avals = signature.avals(call, where)
-            captured = capture(opening, signature, call, avals, where, keeps_scalars=True)
+            captured = capture(
+                opening,
+                signature,
+                call,
+                avals,
+                where,
+                keeps_scalars=True,
+                behind=[(sharding_of(x), 0) for x in call.leaves],
+            )
         closed = ClosedJaxpr(captured.jaxpr, captured.consts)
-        structs = _structs(captured, call.leaves)  # raises where shardings disagree
+        shardings = tell_types(captured, list(map(sharding_of, call.leaves)))
+        structs = _structs(captured, shardings)
         return (closed, structs) if return_shape else closed
 
     return make_jaxpr_fun
@@ -324,8 +333,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             call,
             signature.avals(call, where),
             where,
+            behind=[(sharding_of(x), 0) for x in call.leaves],
         )
-    return _structs(captured, call.leaves)
+    return _structs(captured, shardings_of_results(captured, list(map(sharding_of, call.leaves))))
 
 
 def _opened(value):
@@ -353,9 +363,8 @@ def _kept(*values):
     return contextlib.nullcontext() if by_jaxs_rules else preserved(*values)
 
 
-def _structs(captured, leaves):
-    """Return what stands for the results of a captured call of these leaves."""
-    shardings = shardings_of_results(captured, list(map(sharding_of, leaves)))
+def _structs(captured, shardings):
+    """Return what stands for the results of a captured call, which lie so."""
     structs = [
         ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
         for a, s in zip(captured.jaxpr.out_avals, shardings, strict=True)

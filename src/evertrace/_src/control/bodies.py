@@ -37,7 +37,7 @@ class Body(NamedTuple):
     out_tree: tree.PyTreeDef
 
 
-def stage_body(fun, in_tree, avals, *, where, names=(), finish=None):
+def stage_body(fun, in_tree, avals, *, where, names=(), finish=None, behind=()):
     """Stage a function of trees.
 
     Args:
@@ -47,6 +47,7 @@ def stage_body(fun, in_tree, avals, *, where, names=(), finish=None):
       where: name of the construct, for errors.
       names: of the flat arguments, for errors.
       finish: function ``(out_tree, flat outputs) -> flat outputs`` that runs in the stage, or None.
+      behind: what the flat arguments stand for, see `staging.Stage`.
     """
     out_trees = []
 
@@ -56,7 +57,7 @@ def stage_body(fun, in_tree, avals, *, where, names=(), finish=None):
         outs = [as_operand(x, where) for x in outs]
         return outs if finish is None else finish(out_tree, outs)
 
-    staged = stage(flat, avals, name=where, names=names)
+    staged = stage(flat, avals, name=where, names=names, behind=behind)
     return Body(staged.jaxpr, staged.captured, out_trees[0])
 
 

@@ -119,6 +119,7 @@ def checkpoint(
             [x.aval for x in leaves],
             where=where,
             finish=changed.finish,
+            behind=[(x, 0) for x in leaves],
         )
         outs = remat_p.bind(
             *body.captured,

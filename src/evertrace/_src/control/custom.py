@@ -112,7 +112,8 @@ def stage_call(prim, trace, operands, params):
     def run(*xs):
         return changed.finish(None, changed.watch(fun)(*xs))
 
-    staged = stage(run, [x.aval for x in operands], name=params["name"])
+    behind = [(x, 0) for x in operands]
+    staged = stage(run, [x.aval for x in operands], name=params["name"], behind=behind)
     # Run by its rule, a function may find state that a transformation around the rule has changed.
     check_closed_over(params["name"], [x for x in staged.captured if _is_from_inside(x, trace)])
     operands, jaxpr = [*staged.captured, *operands], staged.jaxpr

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from evertrace._src import errors, source
+from evertrace._src import config, errors, source
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from evertrace._src.core.pictures import side_by_side
@@ -42,18 +42,20 @@ class Axes(dict[str, int]):
       explicit: those along which the types of arrays say how they are divided, so that operands
         that disagree are an error.
       mesh: the mesh, for rules of users, who are told of it; or None.
+      seen: dict in which `divide_jaxpr` notes the division of each variable, by its id; or None.
     """
 
-    __slots__ = ("explicit", "mesh")
+    __slots__ = ("explicit", "mesh", "seen")
 
     def __init__(
         self,
         sizes: Mapping[str, int] | Iterable[tuple[str, int]],
         explicit: Iterable[str] = (),
         mesh: Any = None,
+        seen: dict[int, Division] | None = None,
     ) -> None:
         super().__init__(sizes)
-        self.explicit, self.mesh = frozenset(explicit), mesh
+        self.explicit, self.mesh, self.seen = frozenset(explicit), mesh, seen
 
 
 class OtherAxis(str):
@@ -334,7 +336,11 @@ def divide(
     explicit = getattr(mesh_sizes, "explicit", None)
     if explicit and prim.name != "add_any":  # which adds up cotangents, that nobody has written
         _check_agreement(prim, factors, operands, divisions, mesh_sizes, src, names)
-    return divide_by(factors, operands, divisions, results, mesh_sizes)
+    found = divide_by(factors, operands, divisions, results, mesh_sizes)
+    named = _speaking_axes(src) if explicit else None
+    if named:
+        _check_certainty(prim, factors, (operands, divisions), (results, found), named, src, names)
+    return found
 
 
 def divide_by(
@@ -375,6 +381,9 @@ def divide_jaxpr(
             [arguments.get(id(x)) for x in eqn.invars],
         )
         known.update(zip(eqn.outvars, outs, strict=True))
+    seen: dict[int, Division] | None = getattr(mesh_sizes, "seen", None)
+    if seen is not None:
+        seen.update([(id(v), division) for v, division in known.items()])
     return [read(x) for x in jaxpr.outvars]
 
 
@@ -505,6 +514,80 @@ def _check_agreement(
                     anchor="sharding-type",
                     src=src,
                 )
+
+
+def _speaking_axes(src: source.Source | None) -> frozenset[str]:
+    """Return the axes along which types have to say how a result lies: of the mesh in force.
+
+    There are none in the backward pass, which nobody has written, and where the user says how the
+    result lies.
+    """
+    mesh = config.current().mesh
+    scope = state.scope if src is None else source.scope_of(src)
+    written = not source.is_backward(state.src if src is None else src)
+    if mesh is None or not written or source.is_laid_out(scope):
+        return frozenset()
+    return frozenset(mesh.explicit_axes) - source.automatic_axes(scope)
+
+
+def _check_certainty(
+    prim: Primitive,
+    factors: Factors,
+    given: tuple[Sequence[ShapedArray], Sequence[Division]],
+    made: tuple[Sequence[ShapedArray], Sequence[Division]],
+    named: frozenset[str],
+    src: source.Source | None,
+    names: Sequence[str | None],
+) -> None:
+    """Raise if such axes divide operands, and it is open how the results lie along them.
+
+    That is so where a result has the dimension and cannot be divided as the operand is, and where
+    both operands of a product are divided along what it sums over: the sum can be on all devices,
+    be divided itself, or be left to be added up.
+    """
+    _, divisions = given
+    kept: dict[Any, set[str]] = {}
+    for dims, division in zip(factors.results, made[1], strict=True):
+        for parts, axes in zip(dims, division, strict=True):
+            for factor in parts:
+                kept.setdefault(factor, set()).update(axes)
+    summed: dict[Any, int] = {}
+    for number, (dims, division) in enumerate(zip(factors.operands, divisions, strict=True)):
+        for dim, (parts, axes) in enumerate(zip(dims, division, strict=True)):
+            along = [a for a in axes if a in named]
+            if not along or not parts:
+                continue
+            if not kept.keys().isdisjoint(parts):
+                lost = [a for a in along if all([a not in kept.get(f, ()) for f in parts])]
+                if lost:
+                    result = made[0][0].str_short()
+                    raise _uncertain_error(
+                        f"{prim.name}: operand {number}, {_shown(*given, number, names)}, is "
+                        f"divided along {_listed(lost)} in dimension {dim}, and the result, "
+                        f"{result}, cannot be divided so, too.",
+                        src,
+                    )
+            elif prim.linear is not JOINTLY and prim.linear:
+                other = summed.setdefault(parts[0], number)
+                if other != number:
+                    texts = [_shown(*given, i, names) for i in (other, number)]
+                    raise _uncertain_error(
+                        f"{prim.name}: operand {other}, {texts[0]}, and operand {number}, "
+                        f"{texts[1]}, are divided along {_listed(along)} where they are summed "
+                        "over, so it is open how the sum lies.",
+                        src,
+                    )
+
+
+def _uncertain_error(text: str, src: source.Source | None) -> Exception:
+    return errors.user_error(
+        errors.ShardingTypeError,
+        text,
+        fix="say how the result lies, `out_sharding=P(...)`, which `auto_axes(f)` takes for any "
+        "function, or lay the operand out in another way before, `reshard(x, P(...))`.",
+        anchor="sharding-type",
+        src=src,
+    )
 
 
 def _disagree(

@@ -281,6 +281,11 @@ class Jaxpr:
         """Avals of the outputs."""
         return [v.aval for v in self.outvars]
 
+    def types_of(self, atoms: Any) -> Any:
+        """Return the types of atoms: their avals, or what `make_jaxpr` knows of them besides."""
+        told = self.cache.get("types")
+        return [x.aval for x in atoms] if told is None else [told.get(id(x), x.aval) for x in atoms]
+
     def pretty_print(self, **options: Any) -> Any:
         """Return the program as text; see `pretty.jaxpr_text` for the options."""
         return pretty.jaxpr_text(self, **options)
@@ -315,8 +320,8 @@ class ClosedJaxpr:
 
     eqns: Any = property(lambda self: self.jaxpr.eqns)
     effects: Any = property(lambda self: self.jaxpr.effects)
-    in_avals: Any = property(lambda self: self.jaxpr.in_avals)
-    out_avals: Any = property(lambda self: self.jaxpr.out_avals)
+    in_avals: Any = property(lambda self: self.jaxpr.types_of(self.jaxpr.invars))
+    out_avals: Any = property(lambda self: self.jaxpr.types_of(self.jaxpr.outvars))
     literals: Any = property(lambda self: self.consts)
 
     def replace(self, jaxpr: Any = None, consts: Any = None) -> Any:

@@ -115,10 +115,17 @@ class Names:
     Attributes:
       names: the names given, by id of the variable.
       shared: the names of jaxprs that are printed once, in front, by id.
+      types: those types of variables that say more than their avals, by id.
     """
 
-    def __init__(self, parent: Names | None = None, shared: dict[int, str] | None = None) -> None:
+    def __init__(
+        self,
+        parent: Names | None = None,
+        shared: dict[int, str] | None = None,
+        types: dict[int, Any] | None = None,
+    ) -> None:
         self.names: dict[int, str] = {}
+        self.types: dict[int, Any] = types or {} if parent is None else parent.types
         self.shared = shared or {} if parent is None else parent.shared
         self.counter = itertools.count() if parent is None else parent.counter
 
@@ -128,6 +135,10 @@ class Names:
         if name is None:
             name = self.names[id(var)] = self._fresh()
         return name
+
+    def binder(self, var: Any) -> str:
+        """Return the name of a variable with its type."""
+        return f"{self(var)}:{self.types.get(id(var), var.aval).str_short()}"
 
     def _fresh(self) -> str:
         taken = self.shared.values()
@@ -178,7 +189,8 @@ def jaxpr_text(
     """
     note = functools.partial(_note, source_info, name_stack)
     front = _shared_jaxprs(jaxpr)
-    names = Names(shared={id(inner): name for name, inner in front.items()})
+    shared = {id(inner): name for name, inner in front.items()}
+    names = Names(shared=shared, types=jaxpr.cache.get("types"))
     docs: list[Doc] = [
         [f"let {name} = ", _jaxpr_doc(inner, Names(names), note), " in"]
         for name, inner in front.items()
@@ -227,8 +239,8 @@ def _inner_jaxprs(params: Mapping[str, Any]) -> Iterator[Any]:
 
 def _jaxpr_doc(jaxpr: Any, names: Names, note: Callable[[Any], str]) -> Group:
     used = used_ids(jaxpr)
-    consts = [_binder(names(v), v) for v in jaxpr.constvars]
-    inputs = [_binder(names(v), v) for v in jaxpr.invars]
+    consts = [names.binder(v) for v in jaxpr.constvars]
+    inputs = [names.binder(v) for v in jaxpr.invars]
     eqns = [_eqn_doc(e, names, note, used) for e in jaxpr.eqns]
     outs = [names(v) if is_var(v) else literal(v) for v in jaxpr.outvars]
     result = f"({', '.join(outs)}{',' if len(outs) == 1 else ''})"
@@ -239,10 +251,6 @@ def _jaxpr_doc(jaxpr: Any, names: Names, note: Callable[[Any], str]) -> Group:
             Nest(2, [Break(), f"in {result} }}"]),
         ]
     )
-
-
-def _binder(name: str, var: Any) -> str:
-    return f"{name}:{var.aval.str_short()}"
 
 
 def used_ids(jaxpr: Any) -> set[int]:
@@ -258,7 +266,7 @@ def _eqn_doc(eqn: Any, names: Names, note: Callable[[Any], str], used: Set[int])
         if id(var) not in used:
             names.names[id(var)] = "_"
     inner = callee_names(eqn, names) if eqn.primitive.is_call else None
-    outs = [_binder(names(v), v) for v in eqn.outvars]
+    outs = [names.binder(v) for v in eqn.outvars]
     operands = [names(v) if is_var(v) else literal(v) for v in eqn.invars]
     params = [_param_doc(k, v, inner or names, note) for k, v in shown_params(eqn)]
     doc: list[Doc] = [fill(outs), " = " if outs else "", eqn.primitive.name]

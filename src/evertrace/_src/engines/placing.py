@@ -5,7 +5,7 @@ memory with a sharding, computed with at once. What its results are laid out as 
 operations' factors (`core.divisions`).
 """
 
-from evertrace._src import errors
+from evertrace._src import config, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.divisions import (
     Unreduced,
@@ -17,6 +17,7 @@ from evertrace._src.core.divisions import (
 )
 from evertrace._src.core.tracer import state
 from evertrace._src.ops.sharding_constraint import asked_of_results, first_device
+from evertrace._src.source import is_backward
 from evertrace._src.support import Cache
 
 _known = Cache("divisions of results")
@@ -163,6 +164,8 @@ def lay_out(prim, args, params, outs):
             *axes.items(),
             axes.explicit,
             state.scope,
+            is_backward(state.src),
+            config.current().mesh,
         )
         divisions = _known.get(key)
         if divisions is None:

@@ -318,7 +318,7 @@ by_jaxs_rules = contextvars.ContextVar("by_jaxs_rules", default=False)
 """Whether a function is being traced by JAX's rules: its program says what JAX's would."""
 
 
-def capture(fun, signature, call, avals, name, leave=None, *, keeps_scalars=False):
+def capture(fun, signature, call, avals, name, leave=None, *, keeps_scalars=False, behind=()):
     """Trace ``fun`` on the arguments of `call`, with avals in place of its leaves.
 
     Args:
@@ -329,6 +329,8 @@ def capture(fun, signature, call, avals, name, leave=None, *, keeps_scalars=Fals
       name: for messages.
       leave: what lays the result out, a function, or None.
       keeps_scalars: whether scalar arrays that it captures are constants beside the program.
+      behind: what its leaves stand for, see `staging.Stage`, where the program is one of this call
+        alone, and may depend on how they lie.
     """
     out_tree = None
 
@@ -344,7 +346,12 @@ def capture(fun, signature, call, avals, name, leave=None, *, keeps_scalars=Fals
     try:
         with interrupts.uncollected():
             jaxpr, consts = stage_open(
-                flat_fun, avals, name=name, names=names, keeps_scalars=keeps_scalars
+                flat_fun,
+                avals,
+                name=name,
+                names=names,
+                keeps_scalars=keeps_scalars,
+                behind=behind,
             )
     finally:
         by_jaxs_rules.reset(outer)

@@ -193,10 +193,10 @@ class JitFunction(_JitBase):
         call, strict = self._signature.flatten(args, kwargs), self._strict
         if config.current().strict or self._options.strict:
             return Traced(strict.variant(call), call, self._signature, self._places(call))
-        avals = self._signature.avals(call, f"jit({self._name})")
+        avals, places = self._signature.avals(call, f"jit({self._name})"), self._places(call)
         with preserved(self._fun, args, kwargs):
-            variant = strict.capture(call, avals, None)
-        return Traced(variant, call, self._signature, self._places(call))
+            variant = strict.capture(call, avals, None, places.known(call))
+        return Traced(variant, call, self._signature, places)
 
     def _places(self, call):
         return CompiledPlacements(self._name, self._options.placements, call)

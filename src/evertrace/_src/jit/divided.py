@@ -6,8 +6,9 @@ what stands for them, and what disagrees is as wrong there.
 
 from evertrace._src import dims
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.aval import ShapeDtypeStruct
-from evertrace._src.core.divisions import divide_jaxpr, open_division, with_dimensions
+from evertrace._src.core.aval import LaidOutType, ShapeDtypeStruct
+from evertrace._src.core.divisions import Axes, divide_jaxpr, open_division, with_dimensions
+from evertrace._src.core.jaxpr import subjaxprs
 from evertrace._src.ops.sharding_constraint import mesh_in
 from evertrace._src.transforms.staging import hoist_consts
 
@@ -31,13 +32,40 @@ def shardings_of_results(captured, shardings):
       ShardingTypeError: operands are divided along two explicit axes where they are one factor, or
         one is yet to be summed and the operation is not linear in it.
     """
+    return _divided(captured, shardings, None)
+
+
+def tell_types(captured, shardings):
+    """Have a jaxpr know the types of its variables along explicit axes, for people who look at it.
+
+    Args:
+      captured: the `Captured` call, whose jaxpr nobody else has.
+      shardings: of its arguments, as in `shardings_of_results`, which is returned.
+    """
+    seen = {}
+    results = _divided(captured, shardings, seen)
+    like = next((s for s in results if s is not None), None)
+    if like is not None:
+        told = captured.jaxpr.cache["types"] = {}
+        explicit, jaxprs = like.axis_sizes().explicit, [captured.jaxpr]
+        for jaxpr in jaxprs:
+            jaxprs += [inner for eqn in jaxpr.eqns for inner in subjaxprs(eqn.params)]
+            outs = [v for eqn in jaxpr.eqns for v in eqn.outvars]
+            for v in (*jaxpr.constvars, *jaxpr.invars, *outs):
+                if id(v) in seen:
+                    sharding = _by_type(like, seen[id(v)], explicit)
+                    told[id(v)] = LaidOutType(v.aval, sharding.abstract(v.aval.ndim))
+    return results
+
+
+def _divided(captured, shardings, seen):
     jaxpr = captured.jaxpr
     known = [*map(sharding_of, captured.consts), *shardings]
     like = next((s for s in (*known, mesh_in(jaxpr)) if s and s.axis_sizes().explicit), None)
     if like is None or any([dims.is_dim(n) for v in jaxpr.invars for n in v.aval.shape]):
         return [None] * len(jaxpr.outvars)
     jaxpr = hoist_consts(jaxpr)
-    sizes = like.axis_sizes()
+    sizes = Axes(like.axis_sizes(), like.axis_sizes().explicit, like.mesh, seen)
     divisions = [
         open_division(v.aval)
         if s is None or s.axis_sizes() != sizes

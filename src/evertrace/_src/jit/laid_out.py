@@ -4,9 +4,18 @@ Types do not say it, so that a program serves arrays however they lie. Whoever a
 that the trace depends on: the sharding of each input that the answer comes from is guarded.
 """
 
+from typing import Any
+
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.divisions import divide, division_of_number, open_division, over_mesh
+from evertrace._src.core.divisions import (
+    divide,
+    division_of_number,
+    open_division,
+    over_mesh,
+    with_dimensions,
+)
 from evertrace._src.core.jaxpr import Literal, Var
+from evertrace._src.core.placement import Sharding
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.transforms.staging import Stage
@@ -16,7 +25,8 @@ def sharding_behind(x):
     """Return the sharding over a mesh of an array, also of a traced one; None where it has none.
 
     Returns:
-      The sharding, and whether it is known: not so of what a loop's body or `vmap` is given.
+      The sharding, and whether it is known: not so of what `vmap` is given. What a loop carries
+      lies as it does before the first turn.
     """
     while isinstance(x, Tracer):
         inner = x.concrete()
@@ -30,6 +40,13 @@ def sharding_behind(x):
     return None, type(x) is Literal
 
 
+def _sharding_behind_input(value) -> tuple[Any, bool]:
+    """Return `sharding_behind` of what an input stands for, which may be known to be a sharding."""
+    if value is None or isinstance(value, Sharding):
+        return value, True
+    return sharding_behind(value)
+
+
 class _Walk:
     """From a variable back through the equations of its stage, to inputs and constants.
 
@@ -39,6 +56,7 @@ class _Walk:
     def __init__(self, stage):
         self._makers = {id(v): eqn for eqn in stage.eqns for v in eqn.outvars}
         self._values = {id(v): x for v, x in stage.captured.values() if type(v) is Var}
+        self._behind = dict(zip(map(id, stage.invars), stage.behind, strict=False))
         self._known, self._like, self._certain = {}, None, True
 
     def sharding_of(self, var):
@@ -87,15 +105,20 @@ class _Walk:
 
     def _source(self, var):
         """Return the division of an input or a constant."""
+        lead = 0
         if id(var) in self._values:
             sharding, known = sharding_behind(self._values[id(var)])
+        elif id(var) in self._behind:
+            value, lead = self._behind[id(var)]
+            sharding, known = _sharding_behind_input(value)
         elif state.recorder is not None:
             sharding, known = state.recorder.sharding_of(var)
         else:
             sharding, known = None, False
         self._certain = self._certain and known
-        division = None if sharding is None else sharding.division(var.aval.ndim)
-        if sharding is None or division is None:
+        if sharding is None or not hasattr(sharding, "spec_division"):
             return open_division(var.aval)
         like = self._like = self._like or sharding
+        division = sharding.spec_division(var.aval.ndim + lead)
+        division = with_dimensions(division, division[lead:])
         return over_mesh(division, sharding.axis_sizes(), like.axis_sizes())

@@ -16,6 +16,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.divisions import divide_jaxpr, open_division, over_mesh
 from evertrace._src.core.placement import Sharding, shared
 from evertrace._src.engines import placing
+from evertrace._src.jit.divided import sharding_of
 from evertrace._src.ops.sharding_constraint import is_of_type, lay_out
 
 
@@ -175,6 +176,10 @@ class CompiledPlacements:
             own = "_sharding" if type(x) is Array else "sharding"
             found = getattr(x, own, None) if s is None else s
             self.inputs.append(_checked(where, x, found) if is_over_mesh(found) else None)
+
+    def known(self, call):
+        """Return for each leaf of the arguments its sharding, also over a mesh without devices."""
+        return [s or sharding_of(x) for s, x in zip(self.inputs, call.leaves, strict=True)]
 
     def complete(self, jaxpr, mesh, consts, out_tree, out_avals):
         """Find out where the results lie, and replicate what nothing lays out over the mesh.

@@ -12,7 +12,7 @@ from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.placement import SingleDeviceSharding
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import runtime
-from evertrace._src.jit.divided import sharding_of, shardings_of_results
+from evertrace._src.jit.divided import shardings_of_results
 from evertrace._src.jit.placements import CompiledPlacements
 from evertrace._src.support import cached_property, set_module
 
@@ -30,9 +30,7 @@ class Stage:
     def __init__(self, variant: Any, call: Any, signature: Any, places: Any = None) -> None:
         self._variant, self._call, self._signature = variant, call, signature
         self._places = places or CompiledPlacements(variant.name, None, call)
-        leaves = map(sharding_of, call.leaves)
-        given = [s or own for s, own in zip(self._places.inputs, leaves, strict=True)]
-        self._shardings = shardings_of_results(variant.captured, given)
+        self._shardings = shardings_of_results(variant.captured, self._places.known(call))
 
     def __copy__(self) -> Any:
         return self  # nobody can change it

@@ -221,14 +221,23 @@ class StrictCalls:
             if flat is not None:
                 self.variants.add_strict(variant, flat)
 
-    def capture(self, call, avals, key):
+    def capture(self, call, avals, key, behind=()):
         """Trace a `FlatCall`; returns its variant, which is not kept.
 
-        One without a key is compiled ahead of time, and its results are laid out by the stages.
+        One without a key is compiled ahead of time: its results are laid out by the stages, and
+        its arguments lie as `behind`, shardings or None, says.
         """
         start = time.perf_counter()
         leave = None if key is None else self.options.leaving(self.name)
-        captured = capture(self.fun, self.signature, call, avals, f"jit({self.name})", leave)
+        captured = capture(
+            self.fun,
+            self.signature,
+            call,
+            avals,
+            f"jit({self.name})",
+            leave,
+            behind=[(s, 0) for s in behind],
+        )
         donated = self.signature.donated(call)
         variant = StrictVariant(captured, self.name, donated, self.options)
         if donated:

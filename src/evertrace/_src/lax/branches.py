@@ -230,7 +230,7 @@ def _choose(name, labels, index, branches, operands):
         ]
         return _choose(name, labels, index, branches, operands)
     leaves = [as_operand(x, name) for x in leaves]
-    bodies, changed, node = _staged(name, labels, in_tree, [x.aval for x in leaves], branches)
+    bodies, changed, node = _staged(name, labels, in_tree, leaves, branches)
     avals_out = _common_outputs(name, labels, bodies, node)
     jaxprs = [_with_output_types(body.jaxpr, avals_out) for body in bodies]
     jaxprs, captured = _share_captured(jaxprs, [body.captured for body in bodies])
@@ -246,19 +246,19 @@ def _with_others(fun, in_tree, in_place, others, *arrays):
     return fun(*tree.unflatten(in_tree, merge(in_place, arrays, others)))
 
 
-def _staged(name, labels, in_tree, avals, branches) -> tuple[list[Body], RunState, Any]:
+def _staged(name, labels, in_tree, leaves, branches) -> tuple[list[Body], RunState, Any]:
     """Stage all branches, with the first of `OBJECT_NODES` by which their outputs agree.
 
     Returns the bodies, a `RunState` for what they change, and how objects became nodes.
     """
     for node in OBJECT_NODES[:-1]:
-        found = _staged_with(node, name, in_tree, avals, branches)
+        found = _staged_with(node, name, in_tree, leaves, branches)
         same = all(body.out_tree == found.bodies[0].out_tree for body in found.bodies)
         if same or not found.has_objects:
             break
     else:
         node = OBJECT_NODES[-1]
-        found = _staged_with(node, name, in_tree, avals, branches)
+        found = _staged_with(node, name, in_tree, leaves, branches)
     bodies, changed = join_branches(name, labels, found.runs, found.bodies)
     return bodies, changed, node
 
@@ -269,7 +269,7 @@ class _Staged(NamedTuple):
     has_objects: bool
 
 
-def _staged_with(node, name, in_tree, avals, branches):
+def _staged_with(node, name, in_tree, leaves, branches):
     """Stage all branches, with nodes for objects in what they return."""
     runs = [RunState(name, arrays=True) for _ in branches]
     results = []
@@ -278,9 +278,15 @@ def _staged_with(node, name, in_tree, avals, branches):
         results.append(fun(*args))
         return node(results[-1])
 
+    avals, behind = [x.aval for x in leaves], [(x, 0) for x in leaves]
     bodies = [
         stage_body(
-            run.watch(functools.partial(call, f)), in_tree, avals, where=name, finish=run.finish
+            run.watch(functools.partial(call, f)),
+            in_tree,
+            avals,
+            where=name,
+            finish=run.finish,
+            behind=behind,
         )
         for f, run in zip(branches, runs, strict=True)
     ]

@@ -78,6 +78,11 @@ class Carry:
         """Avals of the values."""
         return [x.aval for x in self.values]
 
+    @property
+    def behind(self):
+        """What a body's inputs stand for: the initial values, which later ones lie as."""
+        return [(x, 0) for x in self.values]
+
     def check_structure(self, out_tree):
         """Return whether the body returns a carry of the structure it takes.
 

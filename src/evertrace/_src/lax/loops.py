@@ -142,7 +142,13 @@ def _while(where, label, cond_fun, body_fun, init_val, max_steps=None):
 
     def stage(avals):
         return stage_body(
-            turn, carry.in_tree(), avals, where=where, names=carry.paths, finish=finish
+            turn,
+            carry.in_tree(),
+            avals,
+            where=where,
+            names=carry.paths,
+            finish=finish,
+            behind=carry.behind,
         )
 
     body = stage_until_settled(carry, stage)
@@ -153,6 +159,7 @@ def _while(where, label, cond_fun, body_fun, init_val, max_steps=None):
         where=where,
         names=carry.paths,
         finish=finish_condition,
+        behind=carry.behind,
     )
     _check_condition(cond)
     bind = loop.bind_while
@@ -426,6 +433,7 @@ def _scan(where, label, f, init, xs, length, reverse, unroll):
             where=where,
             names=carry.paths + names,
             finish=finish,
+            behind=[*carry.behind, *[(x, 1) for x in slices]],
         )
 
     body = stage_until_settled(carry, stage)

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dims, doors, dtypes, errors, native
+from evertrace._src import config, dims, doors, dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, from_numpy
 from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
+from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import (
@@ -50,14 +51,22 @@ def user_dtype(name, dtype):
 
 def placed(x, device, like=None):
     """Return the array on a device that the user named, or laid out as one of its shape is."""
-    if device is None and type(like) is Array and like.shape == x.shape:
-        device = getattr(like, "_sharding", None)
+    if device is None and isinstance(like, (Array, Tracer)) and like.shape == x.shape:
+        device = _layout_of(like)
     if device is None:
         return x
     mesh = getattr(device, "mesh", None)
     if mesh is not None and mesh.abstract_mesh is mesh:  # of a type: over the mesh in force
         device = None if mesh.empty else device.spec
     return x if device is None else devices.device_put(x, device)
+
+
+def _layout_of(x):
+    """Return how an array is laid out over a mesh; in a trace where explicit axes are in force."""
+    if type(x) is Array:
+        return getattr(x, "_sharding", None)
+    mesh = config.current().mesh
+    return sharding_behind(x)[0] if mesh is not None and mesh.explicit_axes else None
 
 
 # ---------------------------------------------------------------- from values

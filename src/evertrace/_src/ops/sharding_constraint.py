@@ -13,6 +13,8 @@ from evertrace._src.core.divisions import have_same_axes, open_division, over_me
 from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.core.placement import Sharding, is_local, shared
 from evertrace._src.core.primitive import JOINTLY, Primitive
+from evertrace._src.core.tracer import state
+from evertrace._src.source import LAID_OUT_SCOPE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,7 +31,15 @@ def lays_out(function: F) -> F:
 
     @functools.wraps(function)
     def lying(*args, out_sharding=None, **kwargs):
-        return laid_out(name, function(*args, **kwargs), out_sharding)
+        if out_sharding is None:
+            return function(*args, **kwargs)
+        outer = state.scope
+        state.scope = f"{outer}/{LAID_OUT_SCOPE}" if outer else LAID_OUT_SCOPE
+        try:
+            out = function(*args, **kwargs)
+        finally:
+            state.scope = outer
+        return laid_out(name, out, out_sharding)
 
     return cast("F", lying)
 

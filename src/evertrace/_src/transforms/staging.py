@@ -27,22 +27,25 @@ class Stage(Trace):
     Attributes:
       eqns: equations so far.
       invars: explicit inputs; names: their names for people, by position.
+      behind: pairs of what the inputs stand for in the trace outside, or the sharding over a mesh
+        that they have, where that is known, and how many leading dimensions of it they lack.
       captured: id of each captured value -> (variable or literal, the value).
       closed: whether tracing has ended; the tracers are then plain variables.
     """
 
+    behind: Sequence[tuple[Any, int]]
     captured: dict[int, tuple[Any, Any]]
     closed: bool
     eqns: list[Eqn]
     invars: list[Var]
     names: list[str | None]
 
-    __slots__ = ("captured", "closed", "eqns", "invars", "names")
+    __slots__ = ("behind", "captured", "closed", "eqns", "invars", "names")
 
     def __init__(self, parent: Any = None, name: str = "") -> None:
         super().__init__(state.trace if parent is None else parent, name)
         self.eqns, self.invars, self.names = [], [], []
-        self.captured = {}
+        self.behind, self.captured = (), {}
         self.closed = False
 
     def new_input(self, aval: Any, name: str | None = None) -> Var:
@@ -109,7 +112,7 @@ class Stage(Trace):
         jaxpr = Jaxpr([v for v, _ in consts], self.invars, outvars, self.eqns, names=names)
         if config.current().enable_checks:
             check_jaxpr(jaxpr)
-        self.captured, self.made_scalars = {}, None
+        self.behind, self.captured, self.made_scalars = (), {}, None
         self.parent = None  # a jaxpr outlives the traces around its own
         return jaxpr, [x for _, x in consts]
 
@@ -127,9 +130,10 @@ def stage(
     *,
     name: str = "",
     names: Sequence[str | None] = (),
+    behind: Sequence[tuple[Any, int]] = (),
 ) -> Staged:
     """Trace `fun` (flat values -> list of flat values) and return a `Staged`."""
-    jaxpr, captured = stage_open(fun, avals, name=name, names=names)
+    jaxpr, captured = stage_open(fun, avals, name=name, names=names, behind=behind)
     return Staged(hoist_consts(jaxpr), captured)
 
 
@@ -140,13 +144,15 @@ def stage_open(
     name: str = "",
     names: Sequence[str | None] = (),
     keeps_scalars: bool | None = None,
+    behind: Sequence[tuple[Any, int]] = (),
 ) -> tuple[Jaxpr, list[Any]]:
     """Trace `fun` and return the jaxpr, captured values as constvars, and those values.
 
     With `keeps_scalars` scalar arrays are values like others, without they become literals. None
-    does as the trace outside.
+    does as the trace outside. `behind` is the stage's.
     """
     trace = Stage(name=name)
+    trace.behind = behind
     if keeps_scalars is not None:
         trace.made_scalars = {} if keeps_scalars else None
     args = [

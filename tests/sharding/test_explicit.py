@@ -1,0 +1,216 @@
+"""Under an explicit mesh: types in traces say how values lie, and what is open is asked for."""
+
+import functools
+import re
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
+from evertrace.errors import ShardingTypeError
+from evertrace.sharding import AxisType, NamedSharding, auto_axes, reshard
+from evertrace.sharding import PartitionSpec as P
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    with ev.simulate_devices(8):
+        yield ev.make_mesh((4, 2), ("x", "y"))
+
+
+@pytest.fixture
+def in_force(mesh):
+    with ev.set_mesh(mesh):
+        yield mesh
+
+
+def placed(*spec, shape=(8, 8)):
+    size = int(np.prod(shape))
+    return ev.device_put(np.arange(size, dtype=np.float32).reshape(shape), P(*spec))
+
+
+def struct(x):
+    return ev.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding)
+
+
+WAYS = {
+    "eager": lambda f, *xs: f(*xs),
+    "jit": lambda f, *xs: ev.jit(f)(*xs),
+    "nested": lambda f, *xs: ev.jit(ev.jit(f))(*xs),
+    "lower": lambda f, *xs: ev.jit(f).lower(*xs),
+    "make_jaxpr": lambda f, *xs: ev.make_jaxpr(f)(*xs),
+    "eval_shape": lambda f, *xs: ev.eval_shape(f, *map(struct, xs)),
+}
+
+
+def typed(x, text):
+    """Return `x`, whose type prints so."""
+    assert str(ev.typeof(x)) == f"float32[{text}]"
+    return x
+
+
+@ev.custom_jvp
+def doubled(x):
+    return typed(x, "8@x,8@y") * 2
+
+
+doubled.defjvp(lambda primals, tangents: (doubled(*primals), tangents[0] * 2))
+
+# Functions of an array that is divided along both axes, which look at the types of their values.
+TYPES = {
+    "argument": lambda a: typed(a, "8@x,8@y"),
+    "operations": lambda a: typed(jnp.sin(a).T + typed(a.sum(0), "8@y")[:, None], "8@y,8@x"),
+    "scan": lambda a: lax.scan(lambda c, x: (c + typed(x, "8@y"), typed(c, "8@y")), a[0] * 0, a),
+    "carry": lambda a: lax.scan(lambda c, _: (typed(c, "8@x,8@y") * 2, None), a, length=2),
+    "while": lambda a: lax.while_loop(
+        lambda c: typed(c, "8@x,8@y").sum() < 0, lambda c: typed(c * 2, "8@x,8@y"), a
+    ),
+    "fori": lambda a: lax.fori_loop(0, 2, lambda i, c: typed(c, "8@x,8@y") + 1, a),
+    "map": lambda a: lax.map(lambda r: typed(r, "8@y") * 2, a),
+    "cond": lambda a: lax.cond(
+        a.sum() > 0, lambda v: typed(v, "8@x,8@y"), lambda v: typed(v.T, "8@y,8@x").T, a
+    ),
+    "closure": lambda a: lax.cond(a.sum() > 0, lambda: typed(a, "8@x,8@y"), lambda: a),
+    "loop in a loop": lambda a: lax.fori_loop(
+        0, 2, lambda i, c: lax.fori_loop(0, 2, lambda j, d: typed(d, "8@x,8@y") + 1, c), a
+    ),
+    "checkpoint": lambda a: ev.checkpoint(lambda v: typed(v, "8@x,8@y") * 2)(a),
+    "custom_jvp": lambda a: doubled(a),
+    "jvp": lambda a: ev.jvp(lambda v: typed(v, "8@x,8@y") * 2, (a,), (a,)),
+    "grad": lambda a: ev.grad(lambda v: typed(jnp.sin(v), "8@x,8@y").sum())(a),
+    "like": lambda a: typed(jnp.zeros_like(a), "8@x,8@y") + typed(jnp.full_like(a, 2), "8@x,8@y"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", TYPES)
+def test_types_in_traces_say_how_values_lie(in_force, name, way):
+    a = placed("x", "y", shape=(8, 8))
+    if name == "scan":  # over what is whole along it
+        a = placed(None, "y")
+    WAYS[way](TYPES[name], a)
+
+
+def test_results_lie_as_their_types_say(in_force):
+    def f(a):
+        found = jnp.zeros_like(a), a.T * 2, lax.fori_loop(0, 2, lambda i, c: c + 1, a.sum(0))
+        return found, [ev.typeof(x) for x in found]
+
+    a = placed("x", "y")
+    outs, types = ev.jit(f)(a)
+    assert list(map(str, types)) == ["float32[8@x,8@y]", "float32[8@y,8@x]", "float32[8@y]"]
+    assert [ev.typeof(x) for x in outs] == types
+    eager, _ = f(a)
+    assert [ev.typeof(x) for x in eager] == types
+
+
+def test_another_layout_is_another_trace(in_force):
+    @ev.jit
+    def f(a):
+        return str(ev.typeof(lax.fori_loop(0, 1, lambda i, c: c, a))), jnp.zeros_like(a)
+
+    for spec, text in ((("x",), "8@x,8"), ((None, "y"), "8,8@y"), (("x",), "8@x,8")):
+        said, zeros = f(placed(*spec))
+        assert said == str(ev.typeof(zeros)) == f"float32[{text}]"
+
+
+def test_make_jaxpr_shows_types(in_force):
+    def f(a, b):
+        return lax.scan(lambda c, r: (c * 2, r), jnp.sin(a @ b), b)
+
+    closed = ev.make_jaxpr(f)(placed("x"), placed(None, "y"))
+    text = str(closed)
+    assert text.startswith("{ lambda ; a:f32[8@x,8] b:f32[8,8@y]. let\n    c:f32[8@x,8@y] = dot_")
+    assert re.search(
+        r"\{ lambda ; (.):f32\[8@x,8@y\] .:f32\[8@y\]\. let\s+.:f32\[8@x,8@y\] = mul \1 ", text
+    )
+    assert list(map(str, closed.in_avals)) == ["float32[8@x,8]", "float32[8,8@y]"]
+    assert list(map(str, closed.out_avals)) == ["float32[8@x,8@y]", "float32[8,8@y]"]
+    again = ev.extend.core.jaxpr_as_fun(closed)(placed("x"), placed(None, "y"))
+    assert [str(ev.typeof(x)) for x in again] == list(map(str, closed.out_avals))
+    assert "@" not in str(ev.make_jaxpr(jnp.sin)(np.ones(3)))
+
+
+# What is open, and what says it: function of an array divided by rows and one by columns.
+OPEN = {
+    "product": lambda rows, columns, **said: jnp.matmul(columns, rows, **said),
+    "einsum": lambda rows, columns, **said: jnp.einsum("ij,jk->ik", columns, rows, **said),
+    "dot_general": lambda rows, columns, **said: lax.dot_general(
+        columns, rows, (((1,), (0,)), ((), ())), **said
+    ),
+    "one axis twice": lambda rows, columns, **said: jnp.matmul(rows, rows.T, **said),
+    "merged": lambda rows, columns, **said: jnp.reshape(columns, (64, 1), **said),
+    "ravel": lambda rows, columns, **said: jnp.ravel(columns, **said),
+    "split": lambda rows, columns, **said: jnp.reshape(rows, (2, 32), **said),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", OPEN)
+def test_what_is_open_has_to_be_said(in_force, name, way):
+    f, rows, columns = OPEN[name], placed("x"), placed(None, "x")
+    with pytest.raises(ShardingTypeError, match="out_sharding=P") as info:
+        WAYS[way](f, rows, columns)
+    assert "test_explicit.py" in str(info.value)
+
+
+@pytest.mark.parametrize("way", ["eager", "jit", "nested"])
+@pytest.mark.parametrize("name", OPEN)
+def test_what_is_said_is_done(in_force, name, way):
+    f, rows, columns = OPEN[name], placed("x"), placed(None, "x")
+    want = f(np.asarray(rows), np.asarray(columns))
+    for spec in (P("y"), P()):
+        out = WAYS[way](functools.partial(f, out_sharding=spec), rows, columns)
+        free = WAYS[way](auto_axes(f, out_sharding=spec), rows, columns)
+        assert out.sharding.is_equivalent_to(NamedSharding(in_force, spec), out.ndim)
+        assert free.sharding.is_equivalent_to(out.sharding, out.ndim)
+        np.testing.assert_allclose(out, want)
+        np.testing.assert_allclose(free, want)
+    whole = WAYS[way](lambda r, c: f(reshard(r, P()), reshard(c, P())), rows, columns)
+    np.testing.assert_allclose(whole, want)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, ev.jit])
+def test_cotangents_are_not_asked_for(in_force, way):
+    x, w = placed("x"), placed(None, "y")
+    f = way(ev.grad(lambda w, x: (jnp.sin(x @ w) ** 2).sum()))
+    assert str(ev.typeof(f(w, x))) == "float32[8,8@y]"
+
+
+def test_the_text_of_what_is_open(in_force):
+    def f(h, w):
+        return h @ w
+
+    for run in (f, ev.jit(f)):
+        with pytest.raises(ShardingTypeError) as info:
+            run(placed(None, "x"), placed("x"))
+        first, *rest = str(info.value).split("\n")
+        names = ("h: ", "w: ") if run is not f else ("", "")
+        assert first == (
+            "dot_general: operand 0, {}f32[8,8@x], and operand 1, {}f32[8@x,8], are divided along "
+            "'x' where they are summed over, so it is open how the sum lies."
+        ).format(*names)
+        assert any(re.search(r"test_explicit\.py:\d+ in f", line) for line in rest)
+        assert (
+            "  Fix: say how the result lies, `out_sharding=P(...)`, which `auto_axes(f)` takes for "
+            "any function, or lay the operand out in another way before, `reshard(x, P(...))`."
+        ) in rest
+    with pytest.raises(ShardingTypeError) as info:
+        ev.eval_shape(lambda v: v.reshape(64), struct(placed(None, "y")))
+    assert str(info.value).startswith(
+        "reshape: operand 0, v: f32[8,8@y], is divided along 'y' in dimension 1, and the result, "
+        "f32[64], cannot be divided so, too.\n"
+    )
+
+
+def test_who_has_no_such_mesh_in_force_is_not_asked(mesh):
+    rows = ev.device_put(np.ones((8, 8), np.float32), NamedSharding(mesh, P("x")))
+    assert ev.typeof(rows @ rows.T).sharding.spec == P("x", None)
+    auto = ev.make_mesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
+    with ev.set_mesh(auto):
+        divided = ev.device_put(rows, P("x"))
+        assert ev.jit(lambda a: a @ a.T)(divided).sharding.spec == P("x")
+    with ev.set_mesh(mesh), pytest.raises(ShardingTypeError):  # also after that
+        rows @ rows.T
