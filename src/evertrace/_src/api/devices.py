@@ -10,7 +10,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core import formats, transfers
 from evertrace._src.core.formats import Format, Space
-from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device_of, shared
+from evertrace._src.core.placement import Sharding, carried, device_of, shared
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import placing, runtime
 from evertrace._src.jit import stores
@@ -180,7 +180,7 @@ def _sharding(placement):
             fix="pass a device, such as `ev.devices()[0]`, or a sharding.",
             anchor="devices",
         )
-    return formats.sharding_of("device_put", placement)
+    return carried(formats.sharding_of("device_put", placement))
 
 
 def _put_leaf(leaf, target, donate):
@@ -188,8 +188,8 @@ def _put_leaf(leaf, target, donate):
     if hasattr(target, "on_context_mesh"):  # a spec without a mesh
         target = target.on_context_mesh("device_put")
     if isinstance(target, Space):
-        target = _checked_space(x, target)
-    over_mesh = isinstance(target, Sharding) and not isinstance(target, SingleDeviceSharding)
+        target = _in_space(x, target)
+    over_mesh = isinstance(target, Sharding) and target.division(0) is not None
     if isinstance(target, Sharding):
         target.check("device_put", x.shape)
     if target is None:
@@ -204,20 +204,13 @@ def _put_leaf(leaf, target, donate):
     return moved
 
 
-def _checked_space(x, space):
-    """Return where an array is: memory of the host and of a CPU are one."""
-    if (
-        space is Space.Host
-        and not isinstance(x, Tracer)
-        and first_device(x.sharding).platform != "cpu"
-    ):
-        raise errors.user_error(
-            NotImplementedError,
-            "device_put: memory of the host can be named for arrays on a CPU only.",
-            fix="use `device_put(x, evertrace.devices('cpu')[0])`.",
-            anchor="devices",
-        )
-    return
+def _in_space(x, space):
+    """Return how an array lies in such memory; a traced one stays, for a CPU has one memory."""
+    if space is Space.Any or isinstance(x, Tracer):
+        return None
+    kind = "device" if space is Space.Device else "pinned_host"
+    is_there = x.sharding.memory_kind == kind
+    return None if is_there else carried(x.sharding.with_memory_kind(kind))
 
 
 def _moved(x, leaf, device, donate):

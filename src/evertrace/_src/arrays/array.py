@@ -19,7 +19,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.formats import Format, row_major
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.operators import Operators
-from evertrace._src.core.placement import SingleDeviceSharding, shared
+from evertrace._src.core.placement import InMemory, SingleDeviceSharding, carried, shared
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.lazy import LazyModule
 
@@ -168,7 +168,8 @@ class Array(Fields, Members, metaclass=_ArrayType):
         else:
             indices = sharding.addressable_devices_indices_map(self.shape)
             parts = {d: self._contents()[index] for d, index in indices.items()}
-        return [Shard(d, sharding, self.shape, _part(x, self.aval, d)) for d, x in parts.items()]
+        kind, aval = sharding.memory_kind, self.aval
+        return [Shard(d, sharding, self.shape, _part(x, aval, d, kind)) for d, x in parts.items()]
 
     @property
     def global_shards(self) -> list[Shard]:
@@ -319,7 +320,8 @@ class Array(Fields, Members, metaclass=_ArrayType):
     def __reduce__(self) -> Any:
         facts = np.asarray(self._contents()), self.dtype, self.weak_type
         sharding = getattr(self, "_sharding", None)
-        return _unpickle, facts if sharding is None else (*facts, sharding)
+        is_here = sharding is None or isinstance(sharding, InMemory)  # whatever its memory is
+        return _unpickle, facts if is_here else (*facts, sharding)
 
 
 native.set_array_class(Array, Operators)
@@ -380,8 +382,11 @@ Shard.__module__ = "evertrace"
 missing.install(Array)
 
 
-def _part(host, aval, device):
-    return Array(aval.update(shape=host.shape), np.asarray(host, order="C"), None, device, True)
+def _part(host, aval, device, kind):
+    part = Array(aval.update(shape=host.shape), np.asarray(host, order="C"), None, device, True)
+    if kind != "device":
+        part._sharding = shared(carried(SingleDeviceSharding(device, memory_kind=kind)))
+    return part
 
 
 def _unpickle(host, dtype, weak_type, sharding=None):

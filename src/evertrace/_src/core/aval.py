@@ -204,11 +204,15 @@ class LaidOutType(_ToldType):
         return self.told
 
     def str_short(self, short_dtypes: bool = True) -> str:
-        """Return the text with the explicit axes that divide it: `f32[8@x,4]`, `f32[8]{U:y}`."""
+        """Return the text with the memory, if it is not the device's, and the explicit axes.
+
+        So it reads `f32[8@x,4]`, `f32[8]{U:y}`, `f32<host>[8]`.
+        """
         name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)
         marks, sums = self.sharding.marks(), self.sharding.sum_marks()
-        sizes = ",".join([f"{n}{m}" for n, m in zip(self.shape, marks, strict=True)])
-        return f"{name}[{sizes}]{sums}"
+        sizes = ",".join([f"{n}{m}" for n, m in zip(self.shape, marks, strict=False)])
+        memory = "" if self.sharding.memory_kind == "device" else "<host>"
+        return f"{name}{memory}[{sizes}]{sums}"
 
 
 class ManualAxisType(NamedTuple):

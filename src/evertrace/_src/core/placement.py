@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from evertrace._src import errors
+from evertrace._src.core.divisions import Axes
 from evertrace._src.support import Cache, set_module
 
 public = set_module("evertrace.sharding")
@@ -164,7 +166,7 @@ class SingleDeviceSharding(Sharding):
 
     Args:
       device: the device.
-      memory_kind: ``"device"``, which None stands for; other kinds are not supported yet.
+      memory_kind: ``"device"``, which None stands for, ``"pinned_host"`` or ``"unpinned_host"``.
 
     Example:
       >>> one = ev.sharding.SingleDeviceSharding(ev.devices()[0])
@@ -198,13 +200,64 @@ class SingleDeviceSharding(Sharding):
         return SingleDeviceSharding(self.device, memory_kind=kind)
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, SingleDeviceSharding) and self.device == other.device
+        return (
+            isinstance(other, SingleDeviceSharding)
+            and self.device == other.device
+            and self.memory_kind == other.memory_kind
+        )
 
     def __hash__(self) -> int:
-        return hash((SingleDeviceSharding, self.device))
+        return hash((SingleDeviceSharding, self.device, self.memory_kind))
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
+
+
+class InMemory(SingleDeviceSharding):
+    """The sharding of arrays that are not in the ordinary memory of their device.
+
+    They carry it as others do one over a mesh; it is one over a mesh that has no axes.
+    """
+
+    mesh: Any = None
+
+    __slots__ = ()
+
+    def division(self, ndim: Any) -> Any:
+        """Return that no axis divides any of so many dimensions."""
+        return ((),) * ndim
+
+    spec_division = division
+
+    def axis_sizes(self) -> Any:
+        """Return the axes: none."""
+        return _NO_AXES
+
+    def divided(self, division: Any) -> Any:
+        """Return itself, for nothing can be divided."""
+        return self
+
+    def abstract(self, ndim: Any) -> Any:
+        """Return itself."""
+        return self
+
+    def marks(self) -> Any:
+        """Return what types show of each dimension: nothing."""
+        return itertools.repeat("")
+
+    def sum_marks(self) -> Any:
+        """Return what types show of sums: nothing."""
+        return ""
+
+
+_NO_AXES = Axes({})
+
+
+def carried(sharding: Any) -> Any:
+    """Return the sharding that an array can carry: an `InMemory` for memories of one device."""
+    if type(sharding) is SingleDeviceSharding and sharding.memory_kind != "device":
+        return InMemory(sharding.device, memory_kind=sharding.memory_kind)
+    return sharding
 
 
 def device_of(placement: Any) -> Any:

@@ -16,6 +16,7 @@ from evertrace._src.core.divisions import (
     over_mesh,
 )
 from evertrace._src.core.tracer import state
+from evertrace._src.engines import memories
 from evertrace._src.ops.sharding_constraint import asked_of_results, first_device
 from evertrace._src.source import is_backward
 from evertrace._src.support import Cache
@@ -141,6 +142,7 @@ def lay_out(prim, args, params, outs):
     """
     if all([sharding_of(x) is not None for x in outs]):
         return
+    memories.check_operands(prim, args)
     like = _mesh_of(args)
     operands, results = [x.aval for x in args], [x.aval for x in outs]
     axes = like.axis_sizes()
@@ -199,6 +201,8 @@ def divide_program(jaxpr, shardings, mesh):
         outs = tuple(
             [s or known.get(d) or like.divided(d) for s, d in zip(asked, divisions, strict=True)]
         )
+        kinds = memories.of_results(jaxpr, shardings)
+        outs = tuple(map(memories.in_memory, outs, kinds))
         found = jaxpr.cache[key] = first_device(like), outs
     return found
 

@@ -14,7 +14,7 @@ from evertrace._src import errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.divisions import divide_jaxpr, open_division, over_mesh
-from evertrace._src.core.placement import Sharding, shared
+from evertrace._src.core.placement import Sharding, carried, shared
 from evertrace._src.engines import placing
 from evertrace._src.jit.divided import sharding_of
 from evertrace._src.ops.sharding_constraint import is_of_type, lay_out
@@ -24,7 +24,7 @@ def is_over_mesh(placement):
     """Whether a leaf of shardings is one over a mesh, or a spec for the mesh in force."""
     if hasattr(placement, "on_context_mesh"):
         return True
-    return isinstance(placement, Sharding) and placement.division(0) is not None
+    return isinstance(placement, Sharding) and carried(placement).division(0) is not None
 
 
 class Placements:
@@ -293,7 +293,7 @@ def _change_error(name, i):
 
 
 def _shared(placement):
-    return shared(placement) if isinstance(placement, Sharding) else placement
+    return shared(carried(placement)) if isinstance(placement, Sharding) else placement
 
 
 def _lies(leaf, sharding):

@@ -19,7 +19,6 @@ from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
-from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import (
@@ -42,6 +41,7 @@ from evertrace._src.ops.creation import iota
 from evertrace._src.ops.sharding_constraint import lays_out
 
 devices: Any = LazyModule("evertrace._src.api.devices")  # which is above nearly all there is
+traced_layout: Any = LazyModule("evertrace._src.jit.laid_out")  # which few programs ask
 
 
 def user_dtype(name, dtype):
@@ -66,7 +66,7 @@ def _layout_of(x):
     if type(x) is Array:
         return getattr(x, "_sharding", None)
     mesh = config.current().mesh
-    return sharding_behind(x)[0] if mesh is not None and mesh.explicit_axes else None
+    return traced_layout.sharding_behind(x)[0] if mesh is not None and mesh.explicit_axes else None
 
 
 # ---------------------------------------------------------------- from values

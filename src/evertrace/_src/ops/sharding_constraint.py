@@ -78,7 +78,16 @@ def _kind_error(where, found):
 
 def first_device(sharding):
     """Return the device that computes with an array that is laid out over several."""
-    return _first_of(sharding.device_list())
+    first = _first_of(sharding.device_list())
+    if sharding.memory_kind != "device" and first.platform != "cpu":
+        raise errors.user_error(
+            NotImplementedError,
+            f"device_put: memory {sharding.memory_kind!r} of the platform {first.platform} is not "
+            "built yet.",
+            fix="use the ordinary memory, without `memory_kind`, or a device of the CPU.",
+            anchor="devices",
+        )
+    return first
 
 
 @functools.lru_cache(64)

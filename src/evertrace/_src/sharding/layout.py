@@ -344,18 +344,21 @@ class NamedSharding(Sharding):
             others = {a.mesh for a in axes if type(a) is OtherAxis}
             if len(others) == 1 and all([type(a) is OtherAxis for a in axes]):
                 dims = [tuple(map(str, entry)) for entry in division]
-                other = NamedSharding(others.pop(), spec_of(with_dimensions(division, dims)))
+                spec = spec_of(with_dimensions(division, dims))
+                other = NamedSharding(others.pop(), spec, memory_kind=self.memory_kind)
                 found = self._known[division] = shared(other)
                 return found
             dims = [tuple([a for a in e if type(a) is not OtherAxis]) for e in division]
             spec = spec_of(with_dimensions(division, dims))
-            found = self._known[division] = NamedSharding(self.mesh, spec)
+            found = NamedSharding(self.mesh, spec, memory_kind=self.memory_kind)
+            self._known[division] = found
         return found
 
     def abstract(self, ndim: Any) -> Any:
         """Return the sharding on the mesh without devices, with an entry for each dimension."""
         entries = (*self.spec, *[None] * (ndim - len(self.spec)))
-        return NamedSharding(self.mesh.abstract_mesh, self.spec.update(partitions=entries))
+        spec = self.spec.update(partitions=entries)
+        return NamedSharding(self.mesh.abstract_mesh, spec, memory_kind=self.memory_kind)
 
     def marks(self) -> Any:
         """Return what types show of each dimension: the explicit axes that divide it."""

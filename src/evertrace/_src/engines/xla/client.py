@@ -12,9 +12,9 @@ import re
 import threading
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from evertrace._src import config, errors, native
+from evertrace._src import config, doors, errors, native
 from evertrace._src.engines.xla import compat, leaving, plugins, processes, room
 from evertrace._src.support import forkable, in_child
 
@@ -87,6 +87,32 @@ class Device:
         """Whether it is another name of the first device, given by `simulate_devices`."""
         return self.id != self._held.id
 
+    def addressable_memories(self) -> list["Memory"]:
+        """Return the memories that programs on it can use, its ordinary one first."""
+        raw, default = self._raw.addressable_memories(), self._raw.default_memory().kind
+        kinds = [default, *[m.kind for m in raw if m.kind != default]]
+        return [Memory(self, kind) for kind in kinds]
+
+    def default_memory(self) -> "Memory":
+        """Return its ordinary memory, where arrays are unless another one is named."""
+        return self.addressable_memories()[0]
+
+    def memory(self, kind: str) -> "Memory":
+        """Return the memory of a kind, such as ``"pinned_host"``.
+
+        Raises:
+          ValueError: it has none.
+        """
+        found = {m.kind: m for m in self.addressable_memories()}
+        if kind not in found:
+            raise errors.user_error(
+                ValueError,
+                f"memory: {self} has no memory {doors.shown(kind)}.",
+                fix=f"use one of {', '.join(map(repr, found))}.",
+                anchor="choice",
+            )
+        return found[kind]
+
     def memory_stats(self) -> dict[str, int] | None:
         """Counters of the device's allocator in bytes; None where it keeps none (the CPU)."""
         return self._raw.memory_stats()
@@ -98,6 +124,40 @@ class Device:
     def __str__(self) -> str:
         """Show the short form, as ``cpu:0``."""
         return f"cpu:{self.id}" if self.is_virtual else str(self._held)
+
+
+class Memory(NamedTuple):
+    """A memory that programs on a device can use.
+
+    Attributes:
+      device: the device.
+      kind: "device" for the ordinary one of a CPU or accelerator, "pinned_host", "unpinned_host".
+
+    Example:
+      >>> [memory.kind for memory in ev.devices()[0].addressable_memories()]
+      ['device', 'pinned_host', 'unpinned_host']
+    """
+
+    device: Device
+    kind: str
+
+    @property
+    def platform(self) -> str:
+        """The platform of the device."""
+        return self.device.platform
+
+    @property
+    def process_index(self) -> int:
+        """The process whose memory it is."""
+        return self.device.process_index
+
+    def addressable_by_devices(self) -> list[Device]:
+        """Return the devices whose programs can use it."""
+        return [self.device]
+
+    def __repr__(self) -> str:
+        """Show the device and the kind, as ``Memory(cpu:0, 'pinned_host')``."""
+        return f"Memory({self.device}, {self.kind!r})"
 
 
 class Client:

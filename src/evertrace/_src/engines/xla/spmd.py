@@ -15,8 +15,14 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.control.custom_partitioning import shared_out
 from evertrace._src.core.divisions import Axes, divide_jaxpr, open_division
 from evertrace._src.core.jaxpr import Literal, Var
+from evertrace._src.engines import memories
 from evertrace._src.engines.inputs import host_input
-from evertrace._src.engines.placing import sharding_of, shardings_by_division
+from evertrace._src.engines.placing import (
+    divide_program,
+    lay_out_program,
+    sharding_of,
+    shardings_by_division,
+)
 from evertrace._src.engines.protocol import Offer
 from evertrace._src.engines.xla import compat, spread
 from evertrace._src.engines.xla.engine import Compiled
@@ -77,7 +83,9 @@ class Partitioned:
             self._calls[shardings] = self._call(args, shardings)
         found = self._calls[shardings]
         if found is None:
-            return self._alone.run(args)
+            outs = self._alone.run(args)
+            lay_out_program(outs, divide_program(self._jaxpr, shardings, self._mesh))
+            return outs
         partition, device, given = found
         inputs = [
             _spread(x, aval, layout)
@@ -96,13 +104,14 @@ class Partitioned:
         None where nothing is laid out over a mesh.
         """
         like = next((s for s in shardings if s is not None), self._mesh)
-        if like is None:
+        if like is None or not like.axis_sizes():  # nothing that could be divided
             return None
         avals = [v.aval for v in self._jaxpr.invars]
         divisions = [_division(x, a, like) for x, a in zip(args, avals, strict=True)]
         partition, known = self.compiled_over(like, tuple(divisions)), shardings_by_division(args)
         given = [known.get(d) or like.divided(d) for d in partition.divisions]
-        return partition, first_device(like), given
+        given = map(memories.in_memory, given, memories.of_results(self._jaxpr, shardings))
+        return partition, first_device(like), list(given)
 
     def compiled_over(self, like, divisions):
         """Return the `Partition` for the mesh of a sharding and so divided arguments; kept."""
