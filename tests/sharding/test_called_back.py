@@ -157,6 +157,77 @@ fails[0] = False
 first, f(X).tolist() == (X + 1).tolist()""",
         "('ValueError: boom', True)",
     ),
+    "a loop that zeros would not end": (
+        """
+calls = []
+def bad(v):
+    calls.append(v)
+    if len(calls) == 3: raise ValueError("boom")
+    return np.asarray(v) + 1
+one = S((), np.float32)
+ways = {
+    "pure": lambda c: ev.pure_callback(bad, one, c),
+    "io": lambda c: io_callback(bad, one, c),
+    "in order": lambda c: io_callback(bad, one, c, ordered=True),
+    "debug": lambda c: (ev.debug.callback(bad, c), c * 0)[1],
+    "the condition": lambda c: c * 0,
+    "a branch": lambda c: lax.cond(c < 9, lambda: ev.pure_callback(bad, one, c), lambda: c),
+}
+def loop(x, way):
+    def goes_on(c):
+        return (ev.pure_callback(bad, one, c[0]) if way == "the condition" else c[0]) < 10
+    return lax.while_loop(goes_on, lambda c: (ways[way](c[0]), c[1] + 1), (jnp.float32(1), x))
+found = []
+for way in ways:
+    calls.clear()
+    found.append(text_of(jit(lambda x: loop(x, way)), X))
+calls.clear()
+found.append(text_of(jit(mapped(lambda x: loop(x, "pure")[1])), X))
+calls += [0] * 9  # none raises any more
+found, float(jit(lambda x: loop(x, "pure"))(X)[0])""",
+        f"({['ValueError: boom'] * 7}, 10.0)",
+    ),
+    "who has not chosen it does not look on": (
+        """
+log = []
+def note(x):
+    ev.debug.callback(lambda v: log.append(float(v)), x.sum())
+    return x * 2
+def same(x):
+    return x
+def noted_if(x):
+    return lax.cond(x.sum() > 30, note, same, x)
+parts = [np.asarray(s.data) for s in X.addressable_shards]
+functions = {
+    "cond": noted_if,
+    "switch": lambda x: lax.switch(x.sum().astype(int) // 20, [same, note, same, note], x),
+    "cond in a cond": lambda x: lax.cond(x.sum() < 90, noted_if, note, x),
+    "scan in a cond": lambda x: lax.cond(
+        x.sum() > 30, lambda x: lax.scan(lambda c, _: (noted_if(c), None), x, length=2)[0], same, x
+    ),
+    "while in a cond": lambda x: lax.cond(
+        x.sum() < 60, lambda x: lax.while_loop(lambda c: c.sum() < 60, note, x + 1), same, x
+    ),
+    "jit in a cond": lambda x: lax.cond(x.sum() > 30, ev.jit(note), same, x),
+    "while": lambda x: lax.while_loop(lambda c: c.sum() < 60, note, x + 1),
+    "vmap of a cond": lambda x: ev.vmap(lambda r: r + noted_if(x).sum())(x),
+}
+def logged(run, *args):
+    log.clear()
+    run(*args)
+    ev.effects_barrier()
+    return sorted(log)
+wrong = []
+for kind, f in functions.items():
+    alone = sorted(v for part in parts for v in logged(f, part))
+    assert 0 < len(alone), kind
+    for way in (lambda f: f, ev.jit, jit):
+        if logged(way(mapped(f)), X) != alone: wrong.append((kind, log, alone))
+row = lambda x: lax.cond(lax.axis_index("x") == 1, note, same, x)
+wanted = sorted(float(part.sum()) for part in parts[2:4])
+wrong, [logged(way(mapped(row)), X) == wanted for way in (lambda f: f, ev.jit, jit)]""",
+        "([], [True, True, True])",
+    ),
     "devices that give what differs": (
         """
 calls = []

@@ -1,5 +1,6 @@
 """`jit` as a primitive: a call of a jaxpr that stays a call in every transformation."""
 
+from evertrace._src.control import guarded
 from evertrace._src.core import engine
 from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive
@@ -82,3 +83,10 @@ jit_p: Primitive = Primitive(
     transpose=_jit_transpose,
     batch_call=_jit_batch,
 )
+
+
+def _guard(chosen, operands, params):
+    return [chosen, *operands], {**params, "jaxpr": guarded.closed(params["jaxpr"])}
+
+
+guarded.within[jit_p] = _guard

@@ -5,6 +5,7 @@ branches have the same inputs and outputs. So derived branches must agree too: o
 tangents, and on residuals. Where one branch lacks what another has, it returns zeros.
 """
 
+from evertrace._src.control import guarded
 from evertrace._src.control.bodies import (
     batch_first,
     memo,
@@ -178,13 +179,18 @@ def _run_all_branches(axis, index, operands, batched, branches):
     wanted = (True,) * len(branches[0].out_avals)
     results = []
     for i, branch in enumerate(branches):
-        derived = batch_jaxpr(branch.jaxpr, axis, batched, wanted)[0]
         mine = eq_p.bind(index, literal(i, index.aval.dtype))
         shielded = [
             select_examples(mine, stop_gradient_p.bind(x), x) if b and is_inexact(x.aval) else x
             for x, b in zip(operands, batched, strict=True)
         ]
-        results.append(inline(derived, *shielded))
+        if axis.of_mesh and guarded.looks_on(branch.jaxpr):
+            jaxpr = guarded.guarded(branch.jaxpr)
+            derived = batch_jaxpr(jaxpr, axis, (True, *batched), wanted)[0]
+            results.append(inline(derived, mine, *shielded))
+        else:
+            derived = batch_jaxpr(branch.jaxpr, axis, batched, wanted)[0]
+            results.append(inline(derived, *shielded))
     outs = [select_examples(index, *cases) for cases in zip(*results, strict=True)]
     return outs, [0] * len(outs)
 
@@ -211,3 +217,12 @@ cond_p: Primitive = Primitive(
     transpose=_cond_transpose,
     batch_call=_cond_batch,
 )
+
+
+def _guard(chosen, operands, params):
+    index, *operands = operands
+    branches = tuple(map(guarded.closed, params["branches"]))
+    return [index, chosen, *operands], {**params, "branches": branches}
+
+
+guarded.within[cond_p] = _guard

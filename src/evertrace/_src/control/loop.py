@@ -6,6 +6,7 @@ the carry by tangents; reverse mode is refused. See `bounded` for loops with a g
 """
 
 from evertrace._src import errors
+from evertrace._src.control import guarded
 from evertrace._src.control.bodies import (
     as_types,
     batch_first,
@@ -177,15 +178,21 @@ def _batch_loop(cond_jaxpr, body_jaxpr, axis, cond_batched, body_batched, carry_
         carry_batched = found
     if pred_batched:
         refuse_io("while_loop", [cond_jaxpr, body_jaxpr])
-        cond, body = _until_all_are_done(cond, body, len(cond_batched), len(body_batched))
+        looks_on = axis.of_mesh and guarded.looks_on(body_jaxpr)
+        if looks_on:
+            batched = (True, *body_batched, *carry_batched)
+            body = batch_jaxpr(guarded.guarded(body_jaxpr), axis, batched, carry_batched)[0]
+        cond, body = _until_all_are_done(cond, body, len(cond_batched), looks_on)
     return cond, body, carry_batched, pred_batched
 
 
-def _until_all_are_done(cond, body, cond_nconsts, body_nconsts):
+def _until_all_are_done(cond, body, cond_nconsts, looks_on):
     """Return condition and body for examples that stop at different times.
 
-    The loop runs while any example goes on; those that are done keep their carry.
+    The loop runs while any example goes on; those that are done keep their carry. A body that
+    looks on takes first who goes on.
     """
+    body_nconsts = len(body.in_avals) - looks_on - (len(cond.in_avals) - cond_nconsts)
 
     def any_goes_on(*args):
         return [reduce_or_p.bind(*inline(cond, *args), axes=(0,))]
@@ -193,10 +200,10 @@ def _until_all_are_done(cond, body, cond_nconsts, body_nconsts):
     def step(*args):
         cond_consts, body_consts, carry = split_operands(args, cond_nconsts, body_nconsts)
         (goes_on,) = inline(cond, *cond_consts, *carry)
-        new = inline(body, *body_consts, *carry)
+        new = inline(body, *[goes_on][:looks_on], *body_consts, *carry)
         return [select_examples(goes_on, x, y) for x, y in zip(carry, new, strict=True)]
 
-    avals = cond.in_avals[:cond_nconsts] + body.in_avals
+    avals = cond.in_avals[:cond_nconsts] + body.in_avals[looks_on:]
     return restage(any_goes_on, cond.in_avals), restage(step, avals)
 
 
@@ -227,3 +234,12 @@ while_p: Primitive = Primitive(
     transpose=_while_transpose,
     batch_call=while_batch,
 )
+
+
+def _guard(chosen, operands, params):
+    cond_nconsts, body = params["cond_nconsts"], guarded.closed(params["body_jaxpr"])
+    operands = [*operands[:cond_nconsts], chosen, *operands[cond_nconsts:]]
+    return operands, {**params, "body_jaxpr": body, "body_nconsts": params["body_nconsts"] + 1}
+
+
+guarded.within[while_p] = _guard

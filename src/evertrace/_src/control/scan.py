@@ -21,6 +21,7 @@ import numpy as np
 
 from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array, from_host
+from evertrace._src.control import guarded
 from evertrace._src.control.bodies import as_types, memo, take, without_operands
 from evertrace._src.control.call import split_tangents
 from evertrace._src.core import engine
@@ -536,3 +537,11 @@ scan_p: Primitive = Primitive(
     transpose=_scan_transpose,
     batch_call=_scan_batch,
 )
+
+
+def _guard(chosen, operands, params):
+    jaxpr, count = guarded.closed(params["jaxpr"]), params["num_consts"] + 1
+    return [chosen, *operands], {**params, "jaxpr": jaxpr, "num_consts": count}
+
+
+guarded.within[scan_p] = _guard

@@ -229,6 +229,42 @@ class OfThisCall:
         return self.shown
 
 
+class WhereChosen(FlatCallback):
+    """A callback with one more operand, the first: a boolean, whether to call the other one.
+
+    Args:
+      callback: the other one, which returns nothing.
+    """
+
+    __slots__ = ("callback",)
+
+    def __init__(self, callback):
+        self.callback, self.effects = callback, callback.effects
+        self.name, self.src = callback.name, callback.src
+
+    def __call__(self, *arrays):
+        """Call the other one, or not."""
+        chosen, *arrays = arrays
+        return self.callback(*arrays) if chosen._contents().all() else None
+
+    def __repr__(self):
+        return repr(self.callback)
+
+
+def where_chosen(callback):
+    """Return the callback that is told by one more operand, a boolean, whether to call this one."""
+    if type(callback) is not EachExample:
+        return WhereChosen(callback)
+    return EachExample(
+        where_chosen(callback.callback),
+        callback.size,
+        [None, *callback.avals],
+        callback.result_avals,
+        callback.axis,
+        callback.is_shared,
+    )
+
+
 class EachExample:
     """A callback of a batch that calls another one once per example.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
+from evertrace._src.core.jaxpr import subjaxprs
 from evertrace._src.engines.xla.foreign import TYPED_FFI, row_major
 from evertrace._src.engines.xla.lower import SEES_EFFECTS, lowering
 from evertrace._src.engines.xla.text import per_value, physical_aval, quoted, shardy
@@ -27,6 +28,7 @@ from evertrace._src.ops.callback import (
 
 SEES_EFFECTS.add(pure_callback_p)
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback"}
+_CALLBACKS = {pure_callback_p, io_callback_p, debug_callback_p}
 _OF_PARTS = "xla_ffi_partitioned_python_cpu_callback"  # every device calls it with what it has
 
 
@@ -49,6 +51,30 @@ def _debug(b, outs, *operands, callback, partitioned, **_):
     return _written(b, call, operands, outs)
 
 
+def unless_failed(b, jaxprs, condition):
+    """Write the condition of a loop of jaxprs: none goes on once a function that they call raised.
+
+    Where a program is divided the functions give zeros then, which might never end a loop. So does
+    this one, which gives the condition as it is before.
+    """
+    if not b.module.sizes or not any(map(_calls_back, jaxprs)):
+        return condition
+    call = _Call(lambda *xs: xs[0], (condition.aval,), False, stays=True)
+    return _written(b, call, [condition], [condition.aval])[0]
+
+
+def _calls_back(jaxpr):
+    """Whether a jaxpr calls Python functions; kept."""
+    if "calls back" not in jaxpr.cache:
+        jaxpr.cache["calls back"] = any(
+            [
+                eqn.primitive in _CALLBACKS or any(map(_calls_back, subjaxprs(eqn.params)))
+                for eqn in jaxpr.eqns
+            ]
+        )
+    return jaxpr.cache["calls back"]
+
+
 class _Call:
     """One call in the text.
 
@@ -58,11 +84,14 @@ class _Call:
       in_order: whether it has a place in the order of effects.
       sharding: the user's, which may name the device that calls.
       of_parts: whether every device calls with its part of the operands, however they lie.
+      stays: whether it is made each time, although it has no place in the order.
     """
 
-    def __init__(self, callback, result_avals, in_order, sharding=None, of_parts=False):
+    def __init__(
+        self, callback, result_avals, in_order, sharding=None, of_parts=False, stays=False
+    ):
         self.callback, self.result_avals, self.in_order = callback, result_avals, in_order
-        self.sharding, self.of_parts = sharding, of_parts
+        self.sharding, self.of_parts, self.stays = sharding, of_parts, stays
 
 
 class Handler:
@@ -192,7 +221,7 @@ def _custom_call(b, call, operands, outs, placed=None):
     attrs = {
         "call_target_name": quoted(_OF_PARTS if call.of_parts else _TARGETS[platform]),
         "api_version": TYPED_FFI,
-        "has_side_effect": "true" if call.in_order or call.of_parts else "false",
+        "has_side_effect": "true" if call.in_order or call.of_parts or call.stays else "false",
         "backend_config": f"{{index = {len(b.module.callbacks) - 1} : ui64}}",
         "operand_layouts": row_major([x.aval for x in operands]),
         "result_layouts": row_major(outs),
