@@ -609,6 +609,59 @@ print(float(ev.jit(lambda b: b.sum(), out_shardings=whole)(b)))
 """
 
 
+LIVING = """
+import faulthandler
+faulthandler.dump_traceback_later(90, exit=True)
+from evertrace.experimental.multihost_utils import live_devices
+from evertrace.sharding import Mesh
+def sum_over(devices):
+    rows = NamedSharding(Mesh(devices, ("i",)), P("i"))
+    mine = np.full(2, rank + 1, np.float32)
+    b = ev.make_array_from_process_local_data(rows, mine)
+    return float(ev.jit(lambda b: b.sum())(b)), (b + 1).addressable_shards[0].data.tolist()
+with live_devices(ev.devices()) as devices:
+    print(len(devices), *sum_over(devices))
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+print(lost(60).split(" (pid")[0])
+for _ in range(2):
+    with live_devices(ev.devices()) as devices:
+        print([d.process_index for d in devices], *sum_over(devices))
+print(lost(60).split(" (pid")[0])  # who needs the lost one
+def ended():
+    with live_devices(ev.devices()) as devices:
+        if rank == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        while True:
+            sum_over(devices)
+print(text_of(ended).split(" (pid")[0])
+with live_devices(ev.devices()) as devices:
+    print(len(devices), *sum_over(devices))
+"""
+
+
+@pytest.mark.slow
+def test_those_that_are_left_compute_on_their_devices():
+    codes, texts = outcome(LIVING, 3)
+    assert codes == [0, -signal.SIGKILL, -signal.SIGKILL]
+    first = "PeerLostError: <lambda>: process 1"
+    both = "[0, 2] 8.0 "
+    assert texts[0].split("\n") == [
+        "3 12.0 [2.0, 2.0]",
+        first,
+        *[both + "[2.0, 2.0]"] * 2,
+        first,
+        "PeerLostError: <lambda>: process 2",
+        "1 2.0 [2.0, 2.0]",
+    ]
+    assert texts[2].split("\n") == [
+        "3 12.0 [4.0, 4.0]",
+        first,
+        *[both + "[4.0, 4.0]"] * 2,
+        first,
+    ]
+
+
 @pytest.mark.slow
 def test_another_process_takes_the_place_of_one_that_was_killed():
     address = free_address()

@@ -111,6 +111,8 @@ class Config:
     """Devices the CPU is divided into, read at first use; None leaves it to ``XLA_FLAGS``."""
     simulated_devices: int | None = None
     """Devices that the CPU seems to have, whatever it has; set by `simulate_devices`."""
+    peer_timeout: float = 0.0
+    """Seconds that a process is waited for which lives and does something else; 0.0 is for ever."""
     enable_compilation_cache: bool = True
     """Keep compiled programs on disk, so that a second process need not compile them."""
     compilation_cache_dir: str | None = None

@@ -15,6 +15,7 @@ import linecache
 import os
 import re
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from types import CodeType, FrameType
@@ -127,6 +128,14 @@ def source_of(frame: FrameType) -> Source:
 
 
 _copies: dict[int, tuple[Any, CodeType]] = {}  # id of code -> (weak reference to it, its copy)
+
+
+def where_main_thread_is() -> str:
+    """Return where in the user's code the main thread is now, as `format` does; "" if nowhere."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None and not is_users_frame(frame):
+        frame = frame.f_back
+    return "" if frame is None else format((frame.f_code, frame.f_lasti))
 
 
 def line_that_changes(mark: Callable[[], Any], run: Callable[[], Any]) -> Source | None:

@@ -6,9 +6,11 @@ are sent as bytes, by one program over a device of each process, so they arrive 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,6 +128,37 @@ def sync_global_devices(name: str) -> None:
     member = membership()
     if member is not None:
         member.meet(f"sync_global_devices({name!r})")
+
+
+@multihost_utils
+@contextlib.contextmanager
+def live_devices(devices: Sequence[Any]) -> Generator[list[Any]]:
+    """Have the devices of the processes that are there, in a ``with`` block; these meet before.
+
+    Args:
+      devices: some devices, the same in all processes.
+
+    Raises:
+      PeerLostError: one of these processes has gone in the block; what was computed with it is
+        void, and the block can be begun again.
+
+    Programs over a mesh of these devices run although others have gone. What was laid out over
+    devices of lost processes cannot be used: restore it from a checkpoint.
+
+    Example:
+      >>> from evertrace.experimental import multihost_utils
+      >>> with multihost_utils.live_devices(ev.devices()) as devices:
+      ...     len(devices) == ev.device_count()
+      True
+    """
+    member, where = membership(), "live_devices"
+    if member is None:
+        yield list(devices)
+        return
+    group = member.live(where)
+    yield [d for d in devices if d.process_index in group]
+    with member.order:
+        member.take_turn(where, where, f"end of {where}", group)
 
 
 @multihost_utils

@@ -49,6 +49,13 @@ class Turn(NamedTuple):
         """Return in how many turns so far both of two processes have taken part."""
         return sum([number for group, number in self.counts if one in group and other in group])
 
+    def without(self, lost: frozenset[int]) -> "Turn":
+        """Return what counts of it once processes have gone: nobody waits for them."""
+        if not lost:
+            return self
+        counts = tuple([(group, n) for group, n in self.counts if lost.isdisjoint(group)])
+        return self._replace(counts=counts, waits=self.waits and lost.isdisjoint(self.group))
+
     def is_met_by(self, other: "Turn") -> bool:
         """Whether another process waits for consent to the same."""
         return (
@@ -70,10 +77,18 @@ class Turns:
         self._say = say
         self._lock = threading.Lock()
         self._now: dict[int, Turn] = {}
+        self._lost: frozenset[int] = frozenset()
+
+    def lose(self, index: int) -> None:
+        """A process has gone: the others go on with turns in which it takes no part."""
+        with self._lock:
+            self._lost |= {index}
+            self._now = {i: x.without(self._lost) for i, x in self._now.items() if i != index}
 
     def come(self, index: int, turn: Turn) -> None:
         """A process is in a turn: tell all if it cannot be, or let them begin when all wait."""
         with self._lock:
+            turn = turn.without(self._lost)
             if index in self._now and turn.total() <= self._now[index].total():
                 return  # an answer that was under way when the process has gone on
             self._now[index] = turn

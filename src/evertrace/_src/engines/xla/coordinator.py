@@ -24,6 +24,7 @@ from evertrace._src.engines.xla.agreement import Turn, Turns
 _GRACE = 1.0  # seconds after the last connection, in which XLA's clients take their leave
 _LOOK = 0.5  # seconds between two looks at whether a process of this machine is stopped
 _STOPPED = 4  # looks in a row that find it so, after which the others go on without it
+_ANSWER = 1.0  # seconds in which a process that lives says where it is
 
 
 class Lines:
@@ -73,6 +74,8 @@ class Register:
         self._about: dict[int, dict] = {}
         self._has_begun = False  # the process that has started this one is or was there
         self._turns = Turns(self._say)
+        self._heard: dict[int, str] = {}  # where processes are that have been asked, "" who waits
+        self._asking = threading.Lock()
         self.complete, self.ended = threading.Event(), threading.Event()
 
     def serve(self, connection: socket.socket) -> None:
@@ -89,6 +92,11 @@ class Register:
                 self._turns.come(about["index"], Turn.read(message["turn"]))
             if "ask" in message:
                 self._turns.ask(about["index"])
+            if "late" in message:
+                asking = threading.Thread(target=self._call_for_others, args=(message["late"],))
+                asking.start()
+            if "here" in message:
+                self._heard[about["index"]] = message["here"]
             why = message.get("why", why)
             if "gone" in message:
                 self._go(about, why)
@@ -102,11 +110,37 @@ class Register:
             is_new = self._there.pop(about["index"], None) is not None
             # Before all have come others may follow, as long as the one that has started this does.
             over = not self._there and (self.complete.is_set() or self._has_begun)
+        if is_new:
+            self._turns.lose(about["index"])
         for lines in told if is_new else ():
             lines.say(lost=about["index"], pid=about["pid"], host=about["host"], why=why)
         if over:
             self.complete.set()
             self.ended.set()
+
+    def _call_for_others(self, seconds: float) -> None:
+        """Go on without processes that live and do something else than to wait for others."""
+        if not self._asking.acquire(blocking=False):
+            return  # it is asked already
+        try:
+            self._heard.clear()
+            with self._lock:
+                asked = {i: (lines, self._about[i]) for i, lines in self._there.items()}
+            for lines, _ in asked.values():
+                lines.say(where=True)
+            end = time.monotonic() + _ANSWER
+            while len(self._heard) < len(asked) and time.monotonic() < end:
+                time.sleep(0.02)
+            for index, (_, about) in asked.items():
+                where = self._heard.get(index, "something that keeps all its threads from running")
+                if where:
+                    self._go(
+                        about,
+                        f"it lives, and has not come for {seconds:g} s (`peer_timeout`): it is in "
+                        f"{where}",
+                    )
+        finally:
+            self._asking.release()
 
     def watch(self) -> None:
         """Go on without processes of this machine that somebody has stopped."""

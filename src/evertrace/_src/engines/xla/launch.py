@@ -172,9 +172,9 @@ class Partition(Inspected):
         with member.order if self._meets else contextlib.nullcontext():
             if self._meets:
                 member.take_turn(self.name, self._what, self._digest, self._group)
-            options["launch_id"] = member.launching(self._local, self.name)
+            options["launch_id"] = member.launching(self._local, self.name, self._group)
             start = lambda: self._start(raws, member.starting, **options)  # noqa: E731
-            return member.wait_for(start, self.name)
+            return member.wait_for(start, self.name, self._group)
 
     def _start(self, raws, lock=_starting, **options):
         with lock:

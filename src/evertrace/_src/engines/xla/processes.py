@@ -19,10 +19,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, NoReturn
 
-from evertrace._src import errors, source
+from evertrace._src import config, errors, source
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.agreement import Turn, difference
 from evertrace._src.engines.xla.coordinator import Lines, keep_alive, process_facts
@@ -77,6 +77,7 @@ class Membership:
       client: XLA's client of the coordination service.
       collectives: how devices of the CPU tell each other what they have computed.
       lost: number of a process -> its `Loss`.
+      waits: how many of its threads wait for others now.
       order: a lock, held while a turn is taken and what it is for is started.
       starting: a lock, held while a program is started.
     """
@@ -84,6 +85,7 @@ class Membership:
     def __init__(self, index: int, count: int, client: Any, collectives: Any, lines: Lines):
         self.index, self.count, self.client, self.collectives = index, count, client, collectives
         self.lost: dict[int, Loss] = {}
+        self.waits = 0
         self.order, self.starting = threading.RLock(), threading.Lock()
         self._everybody = tuple(range(count))
         self._counts: collections.Counter = collections.Counter()  # group -> turns
@@ -104,6 +106,10 @@ class Membership:
             elif "ask" in message:
                 if self._turn is not None:
                     self._say_turn(*self._turn)
+            elif "where" in message:
+                self._lines.say(
+                    here="" if self.waits else source.where_main_thread_is() or "no line of a user"
+                )
             elif "sides" in message:
                 self._difference = difference(message["sides"], self.index)
                 self._stop(self._difference)
@@ -123,6 +129,28 @@ class Membership:
         for number, devices in list(self._launched):
             for device in devices:
                 compat.poison(device, number, text)
+
+    @contextlib.contextmanager
+    def waiting(self) -> Generator[None]:
+        """Wait for others, in a ``with`` block; who does something else is told of in time."""
+        seconds, timer = config.current().peer_timeout, None
+        if seconds:
+            timer = threading.Timer(seconds, self._call_for, (seconds,))
+            timer.daemon = True
+            timer.start()
+        self.waits += 1
+        try:
+            yield
+        finally:
+            self.waits -= 1
+            if timer is not None:
+                timer.cancel()
+
+    def _call_for(self, seconds: float) -> None:
+        """Have the others go on without those who do not wait, while this process waits."""
+        while self.waits and not self.lost:
+            self._lines.say(late=seconds)
+            time.sleep(seconds)
 
     def take_turn(self, name: str, what: str, digest: str, group: tuple | None = None) -> None:
         """Wait, where need be, until all are about to start the same; the caller holds `order`.
@@ -149,7 +177,7 @@ class Membership:
             raise
 
     def _take_turn(self, name: str, what: str, digest: str, group: tuple | None) -> None:
-        self.check(name)
+        self.check(name, group)
         repeats = group == self._everybody and digest == self._last
         group = group or self._everybody
         self._counts[group] += 1
@@ -159,26 +187,31 @@ class Membership:
             self._may_go.clear()
             self._say_turn(*began)
         self._turn = began  # after it is said: what is told when asked is not waited for
-        while not repeats and self._agreed != (group, self._counts[group]):
+        if not repeats:
+            with self.waiting():
+                self._wait_for_turn(name, group)
+        if group == self._everybody:
+            self._last = digest
+
+    def _wait_for_turn(self, name: str, group: tuple) -> None:
+        while self._agreed != (group, self._counts[group]):
             if not self._may_go.wait(_POLL):
                 self._lines.say(ask=True)
             self._may_go.clear()
-            self.check(name)
-        if group == self._everybody:
-            self._last = digest
+            self.check(name, group)
 
     def _say_turn(self, turn: Turn, src: Any) -> None:
         turn = turn._replace(at="" if src is None else source.format(src))
         self._lines.say(turn=turn._asdict())
 
-    def launching(self, devices: Any, what: str) -> int:
+    def launching(self, devices: Any, what: str, group: tuple | None = None) -> int:
         """Return the number of a program that is about to be started on devices of this process."""
-        self.check(what)
+        self.check(what, group)
         number = next(self._numbers)
         self._launched.append((number, devices))
         return number
 
-    def wait_for(self, start: Callable[[], Any], what: str) -> Any:
+    def wait_for(self, start: Callable[[], Any], what: str, group: tuple | None = None) -> Any:
         """Start a program on a thread that stands by, and wait for that to return, or for a loss.
 
         XLA runs a small program in the thread that starts it, where nothing can wake it if another
@@ -191,20 +224,38 @@ class Membership:
         except IndexError:  # the others are starting programs, or wait for who is gone
             worker = _Worker(self._idle)
         worker.work.put((start, made, done))
-        while not done.wait(_POLL):
-            if any(time.monotonic() - x.when > _NOTICE / 3 for x in list(self.lost.values())):
-                self.check(what)
-            self._check_same(what)
+        with self.waiting():
+            while not done.wait(_POLL):
+                if any(time.monotonic() - x.when > _NOTICE / 3 for x in list(self.lost.values())):
+                    self.check(what, group)
+                self._check_same(what)
         result, error = made[0]
         if error is not None:
             raise error
         return result
 
-    def check(self, what: str) -> None:
-        """Raise `PeerLostError` if a process has gone, `PeerMismatchError` if one differs."""
+    def check(self, what: str, group: tuple | None = None) -> None:
+        """Raise `PeerLostError` if a process has gone, `PeerMismatchError` if one differs.
+
+        With a group, what has become of other processes does not matter.
+        """
         self._check_same(what)
-        if self.lost:
-            raise self._error(what)
+        missed = [x for x in list(self.lost.values()) if group is None or x.number in group]
+        if missed:
+            raise self._error(what, min(missed, key=lambda x: x.when))
+
+    def live(self, what: str) -> tuple[int, ...]:
+        """Return the processes that are there, once these agree that it is they."""
+        while True:
+            group = tuple([i for i in self._everybody if i not in self.lost])
+            try:
+                with self.order:
+                    self.take_turn(what, what, f"place {what}", group)
+            except errors.PeerLostError:
+                if self.index in self.lost:
+                    raise
+            else:
+                return group
 
     def _check_same(self, what: str) -> None:
         if self._difference:
@@ -239,8 +290,9 @@ class Membership:
             compat.set_value(self.client, f"exchange/{number}/{self.index}", value)
             for other in range(self.count):
                 key = f"exchange/{number}/{other}"
-                while (got := compat.value_of(self.client, key, int(1000 * _POLL))) is None:
-                    self.check(what)
+                with self.waiting():
+                    while (got := compat.value_of(self.client, key, int(1000 * _POLL))) is None:
+                        self.check(what)
                 found.append(got)
             if number > 1:  # which all have read, since all have come to this one
                 compat.forget_value(self.client, f"exchange/{number - 1}/{self.index}")
@@ -255,8 +307,7 @@ class Membership:
             self.take_turn(what, what, f"place {what}")
             return next(self._exchanges)
 
-    def _error(self, what: str) -> Exception:
-        loss = min(self.lost.values(), key=lambda x: x.when)
+    def _error(self, what: str, loss: Loss) -> Exception:
         ago = time.monotonic() - loss.when
         return errors.user_error(
             errors.PeerLostError,
@@ -301,6 +352,13 @@ _left = threading.Event()  # once this process has left others, who may need a m
 def membership() -> Membership | None:
     """Return this process as one of several, or None where it is alone."""
     return _member[0] if _member else None
+
+
+def await_results(raws: list[Any]) -> None:
+    """Wait until programs have computed arrays."""
+    member = membership()
+    with contextlib.nullcontext() if member is None else member.waiting():
+        compat.block_until_ready(raws)
 
 
 def join(address: str, count: int, index: int, bind: str | None, seconds: int) -> None:

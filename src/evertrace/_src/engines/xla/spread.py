@@ -15,7 +15,7 @@ from evertrace._src import errors
 from evertrace._src.engines.xla import buffers, compat
 from evertrace._src.engines.xla.client import together
 from evertrace._src.engines.xla.failures import fail
-from evertrace._src.engines.xla.processes import failed
+from evertrace._src.engines.xla.processes import await_results, failed
 from evertrace._src.engines.xla.text import physical_aval
 
 
@@ -162,7 +162,7 @@ def to_host(spread: Spread) -> np.ndarray:
     if not here or (len(here) < len(spread.layout.devices) and any(spread.layout.division)):
         raise _elsewhere_error(spread)
     try:
-        compat.block_until_ready([spread.raw])
+        await_results([spread.raw])
         parts = compat.parts_of(spread.raw)
         if not any(spread.layout.division):
             whole = compat.fetch(parts[0])
@@ -188,7 +188,7 @@ def block(spread: Spread) -> None:
     """Wait until the array has been computed."""
     buffers.check_alive(spread.raw, "block_until_ready")
     try:
-        compat.block_until_ready([spread.raw])
+        await_results([spread.raw])
     except compat.FAILURES as error:
         failed(error, "block_until_ready", "block_until_ready")
 
