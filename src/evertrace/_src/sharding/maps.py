@@ -212,7 +212,7 @@ def _spec_of_array(call, x):
         raise errors.user_error(
             ValueError,
             f"{call.where}: in_specs cannot be left out here: how an argument is divided is not "
-            f"known while it is traced by `vmap`, in a loop or ahead of time, here of "
+            f"known while it is traced by `vmap` or by JAX's rules (`strict`), here of "
             f"{x.aval.str_short()}.",
             fix="pass `in_specs=`.",
             anchor="partition-spec",
