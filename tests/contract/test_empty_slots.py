@@ -113,9 +113,11 @@ def _statement(o):
     del o.k
 
 
+NAMED = {"name": "k"}
 DELETIONS = {
     "del": _statement,
     "delattr": lambda o: delattr(o, "k"),
+    "delattr of a name": lambda o: delattr(o, NAMED["name"]),
     "o.__delattr__": lambda o: o.__delattr__("k"),
     "object.__delattr__": lambda o: object.__delattr__(o, "k"),
     "Slim.k.__delete__": lambda o: Slim.k.__delete__(o),

@@ -93,6 +93,8 @@ class Spaces:
                 if type(name) is str and threading.get_ident() == self._thread:
                     self.mention({name})
                     self.lifter.functions.look_up(obj, name)
+                    if real is delattr:
+                        self.lifter.functions.deleted.add(name)
                 return real(obj, name, *rest)
 
             return Calling(real, stand_in)
