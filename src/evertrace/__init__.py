@@ -20,7 +20,7 @@ _operators.modules = ("evertrace._src.numpy.operators", "evertrace._src.numpy.me
 
 # `breakpoint()` shows the user's frames alone, where nobody has chosen what it opens.
 if _sys.breakpointhook is _sys.__breakpointhook__ and "PYTHONBREAKPOINT" not in _os.environ:
-    _sys.breakpointhook = lambda *args, **kwargs: _lazy.load("evertrace._src.debug.stepping").stop(
+    _sys.breakpointhook = lambda *args, **kwargs: _lazy.load("evertrace._src.stepping").stop(
         *args, **kwargs
     )
 

@@ -1,4 +1,4 @@
-"""`breakpoint()`: pdb and IPython's debugger go through the user's lines, and through no others."""
+"""`breakpoint()`, `pdb.set_trace()`: pdb, and IPython's debugger, see no lines but the user's."""
 
 import pathlib
 import subprocess
@@ -28,10 +28,11 @@ main()
 LINES = PROGRAM.split("\n")
 
 
-def stops(tmp_path, commands, transform="ev.jit", before="", **variables):
+def stops(tmp_path, commands, transform="ev.jit", before="", stop="breakpoint()", **variables):
     """Return what the debugger prints of a program: the functions and lines that it shows."""
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM.replace("transform(f)", f"{transform}(f)"))
+    text = PROGRAM.replace("transform(f)", f"{transform}(f)").replace("breakpoint()", stop)
+    program.write_text(text)
     done = subprocess.run(
         [sys.executable, "-c", f"{before}\nimport runpy; runpy.run_path({str(program)!r})"],
         input="\n".join(commands), capture_output=True, text=True, check=False,
@@ -67,6 +68,24 @@ def test_steps_go_from_line_to_line(tmp_path):
 def test_next_and_return_leave_for_the_users_caller(tmp_path):
     shown = stops(tmp_path, ["r", "n", "c"])
     assert [line for line in shown.split("\n") if line.startswith("->")] == [at(7), at(9), at(12)]
+
+
+@pytest.mark.parametrize(
+    ("line", "before"),
+    [("import pdb; pdb.set_trace()", ""), ("from pdb import set_trace; set_trace()", "import pdb")],
+)
+def test_pdb_is_opened_as_a_breakpoint(tmp_path, line, before):
+    commands = ["w", "s", "s", "s", "s", "s", "s", "s", "u", "c"]
+    expected = stops(tmp_path, commands, before=before)
+    shown = stops(tmp_path, commands, before=before, stop=line)
+    assert shown.replace(line, "breakpoint()") == expected
+    assert str(SOURCES) not in shown
+    assert at(9) in shown
+
+
+def test_pdb_says_what_it_is_given(tmp_path):
+    line = "import pdb; pdb.set_trace(header='here')"
+    assert stops(tmp_path, ["c"], stop=line).startswith("here\n")
 
 
 def test_all_frames_are_shown_where_that_is_asked_for(tmp_path):

@@ -7,6 +7,7 @@ user code it is what the table in `_rows` says of the function:
 
   redone    a clock reading or a draw that gives a number or an array: again at each call
   effect    `print`, logging, warnings, sleeping: recorded, to be repeated at each call
+  stopped   `pdb.set_trace`, as `breakpoint()` is: by a debugger that sees none of our frames
   guarded   the environment, whether a logger is enabled: must be the same at each call
   refused   files, input, sockets, processes, entropy: an `ImpurityError`, or what
             ``impurity("warn" | "ignore")`` makes of it
@@ -235,6 +236,7 @@ def _rows():
         Row("operator", "", "operator.", "is_ is_not", guarded.identity),
         Row("json", "", "json.", "dump dumps", calls.encode_numbers),
         Row("json", "JSONEncoder", "JSONEncoder.", "encode iterencode", calls.encode_numbers_by),
+        Row("pdb", "", "pdb.", "set_trace", calls.stop),
         *_rows_of_settings(),
         *_rows_of_registries(),
     )

@@ -30,6 +30,7 @@ from evertrace._src.jit.lifting.numpykind import is_host_array, replaced
 from evertrace._src.jit.lifting.prologue import Late, late_error
 from evertrace._src.lazy import LazyModule
 
+stepping: Any = LazyModule("evertrace._src.stepping")
 traceback: Any = LazyModule("traceback")
 real_locale: Any = LazyModule("locale")
 
@@ -98,6 +99,11 @@ FIX_DRAW = "draw outside and pass in the result, or draw from a key of `evertrac
 FIX_SHUFFLE = "shuffle indices outside and pass them in, or use `evertrace.random.permutation`."
 FIX_CLOCK = "read the clock outside and pass in the result, or use the number `time.time()`."
 FIX_ENVIRON = "change the environment outside of the function."
+
+
+def stop(call):
+    """Handle ``pdb.set_trace``: a stop while the function is traced is what was asked for."""
+    return stepping.stop(*call.args, **call.kwargs)
 
 
 def refused_unseeded(call):

@@ -1,8 +1,8 @@
-"""What `breakpoint()` opens: the debugger that is installed, which sees none of our frames.
+"""What `breakpoint()` opens, and `pdb.set_trace()` under `jit`: a debugger without our frames.
 
-Our frames stand between the user's function and who called it, and wherever the user's line calls
-the library. The debugger goes through them, and through what they call of other libraries, without
-a stop, and neither `where` nor `up` shows them.
+It is the one that is installed. Our frames stand between the user's function and who called it, and
+wherever the user's line calls the library. The debugger goes through them, and through what they
+call of other libraries, without a stop, and neither `where` nor `up` shows them.
 """
 
 from __future__ import annotations
