@@ -270,6 +270,7 @@ CASES = [
     *programs(
         """
         ev.grad(lambda s: (x * y * s).sum())(2.0)
+        ev.grad(lambda s: s.item() * s)(2.0)
         ev.grad(lambda p: ((p['w'] * x + p['b']) ** 2).mean())({'w': y, 'b': 0.5})
         ev.value_and_grad(lambda p: jnp.tanh(p[0] @ x).sum())((y[:, :3],))
         """,
@@ -280,6 +281,7 @@ CASES = [
 ]
 
 DIFFERENCES = {
+    "ev.grad(lambda s: s.item() * s)(2.0)": "JAX loses the derivative of what `item` reads",
     "ev.grad(jnp.logaddexp)(-jnp.inf, -jnp.inf), ev.grad(nn.softplus)(100.0), "
     "ev.grad(jnp.hypot)(0.0, 0.0)": "the slope of x + x at -inf is a number; JAX's is NaN",
     "ev.linear_transpose(lambda x: jnp.sin(x), x)(y)": CLASS,
