@@ -9,16 +9,12 @@ get_filename_component(objects "${EVERTRACE_OBJECTS}/${tag}${EVERTRACE_SANITIZE}
 
 # Copies whose contents are those of an earlier copy keep its time.
 include(headers.cmake)
-function(keep_headers from to)
-  file(GLOB_RECURSE headers RELATIVE "${from}" "${from}/*.h")
-  foreach(header IN LISTS headers)
-    get_filename_component(folder "${to}/${header}" DIRECTORY)
-    file(MAKE_DIRECTORY "${folder}")
-    file(COPY_FILE "${from}/${header}" "${to}/${header}" ONLY_IF_DIFFERENT)
-  endforeach()
-endfunction()
-keep_headers("${XLA_INCLUDE_DIR}" "${objects}/headers/xla")
-keep_headers("${NUMPY_INCLUDE_DIR}" "${objects}/headers/numpy")
+file(GLOB_RECURSE headers RELATIVE "${NUMPY_INCLUDE_DIR}" "${NUMPY_INCLUDE_DIR}/*.h")
+foreach(header IN LISTS headers)
+  get_filename_component(folder "${objects}/headers/${header}" DIRECTORY)
+  file(MAKE_DIRECTORY "${folder}")
+  file(COPY_FILE "${NUMPY_INCLUDE_DIR}/${header}" "${objects}/headers/${header}" ONLY_IF_DIFFERENT)
+endforeach()
 
 set(options)
 foreach(name CMAKE_BUILD_TYPE CMAKE_CXX_COMPILER CMAKE_CXX_FLAGS CMAKE_CXX_COMPILER_LAUNCHER
@@ -30,7 +26,7 @@ endforeach()
 execute_process(
   COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_SOURCE_DIR}" -B "${objects}" -G "${CMAKE_GENERATOR}"
     "-DCMAKE_MAKE_PROGRAM=${CMAKE_MAKE_PROGRAM}" -DEVERTRACE_OBJECTS= ${options}
-    "-DXLA_INCLUDE_DIR=${objects}/headers/xla" "-DNUMPY_INCLUDE_DIR=${objects}/headers/numpy"
+    "-DNUMPY_INCLUDE_DIR=${objects}/headers"
   COMMAND_ERROR_IS_FATAL ANY)
 
 add_custom_target(native ALL USES_TERMINAL

@@ -1,112 +1,152 @@
-// XLA's foreign function interface: buffers in, kernels called, failures as errors.
+// XLA's custom calls: buffers in, kernels called, failures as errors.
 
 #include "xla/handlers.h"
 
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "kernels/kernels.h"
-#include "xla/ffi/api/ffi.h"
+#include "xla/interface.h"
 
 namespace evertrace {
 namespace {
 
-namespace ffi = xla::ffi;
+// By XLA's numbers.
+constexpr DType kDTypes[] = {
+    DType::kUnknown, DType::kBool,    DType::kInt8,    DType::kInt16,     DType::kInt32,
+    DType::kInt64,   DType::kUInt8,   DType::kUInt16,  DType::kUInt32,    DType::kUInt64,
+    DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kUnknown,   DType::kUnknown,
+    DType::kComplex64, DType::kBFloat16, DType::kUnknown, DType::kComplex128,
+};
+constexpr int kNumDTypes = sizeof kDTypes / sizeof *kDTypes;
 
-DType dtype_of(ffi::DataType type) {
-  switch (type) {
-    case ffi::DataType::PRED: return DType::kBool;
-    case ffi::DataType::S8: return DType::kInt8;
-    case ffi::DataType::S16: return DType::kInt16;
-    case ffi::DataType::S32: return DType::kInt32;
-    case ffi::DataType::S64: return DType::kInt64;
-    case ffi::DataType::U8: return DType::kUInt8;
-    case ffi::DataType::U16: return DType::kUInt16;
-    case ffi::DataType::U32: return DType::kUInt32;
-    case ffi::DataType::U64: return DType::kUInt64;
-    case ffi::DataType::F16: return DType::kFloat16;
-    case ffi::DataType::BF16: return DType::kBFloat16;
-    case ffi::DataType::F32: return DType::kFloat32;
-    case ffi::DataType::F64: return DType::kFloat64;
-    case ffi::DataType::C64: return DType::kComplex64;
-    case ffi::DataType::C128: return DType::kComplex128;
-    default: return DType::kUnknown;
+// A call of a handler whose program is not to be trusted: it may be from a file.
+class Call {
+ public:
+  Call(const xla::CallFrame& frame, int64_t arguments, int64_t results) : frame_(frame) {
+    check(frame.stage == xla::kExecute, "a kernel is only executed");
+    check(frame.arguments.size == arguments || arguments < 0, "the number of arguments is wrong");
+    check(frame.results.size == results || results < 0, "the number of results is wrong");
   }
+
+  Array argument(int64_t i) const { return array(frame_.arguments, i); }
+  Array result(int64_t i) const { return array(frame_.results, i); }
+  Arrays arguments() const { return arrays(frame_.arguments); }
+  Arrays results() const { return arrays(frame_.results); }
+
+  int64_t integer(std::string_view name) const {
+    return *static_cast<const int64_t*>(scalar(name, xla::kInt64));
+  }
+  bool boolean(std::string_view name) const {
+    return *static_cast<const bool*>(scalar(name, xla::kPred));
+  }
+  std::string_view text(std::string_view name) const {
+    const auto* text = static_cast<const xla::Text*>(attribute(name, xla::kText));
+    return {text->data, text->size};
+  }
+
+ private:
+  static void check(bool is_right, const char* what) {
+    if (!is_right) throw std::invalid_argument(what);
+  }
+  static void check(bool is_right, const char* what, std::string_view attribute) {
+    if (!is_right) {
+      throw std::invalid_argument("the attribute " + std::string(attribute) + " " + what);
+    }
+  }
+
+  static Array array(const xla::Operands& from, int64_t i) {
+    check(from.kinds[i] == xla::kBuffer, "an operand is no array");
+    const auto* buffer = static_cast<const xla::Buffer*>(from.values[i]);
+    const bool is_known = buffer->type >= 0 && buffer->type < kNumDTypes;
+    return {is_known ? kDTypes[buffer->type] : DType::kUnknown,
+            {buffer->dims, buffer->dims + buffer->rank},
+            buffer->data};
+  }
+
+  static Arrays arrays(const xla::Operands& from) {
+    Arrays all;
+    for (int64_t i = 0; i < from.size; ++i) all.push_back(array(from, i));
+    return all;
+  }
+
+  const void* attribute(std::string_view name, int kind) const {
+    const xla::Attributes& from = frame_.attributes;
+    for (int64_t i = 0; i < from.size; ++i) {
+      if (name != std::string_view(from.names[i]->data, from.names[i]->size)) continue;
+      check(from.kinds[i] == kind, "is of another kind", name);
+      return from.values[i];
+    }
+    throw std::invalid_argument("there is no attribute " + std::string(name));
+  }
+
+  const void* scalar(std::string_view name, int type) const {
+    const auto* scalar = static_cast<const xla::Scalar*>(attribute(name, xla::kScalar));
+    check(scalar->type == type, "is of another type", name);
+    return scalar->value;
+  }
+
+  const xla::CallFrame& frame_;
+};
+
+Failure run_sort(const xla::CallFrame& frame) {
+  const Call call(frame, -1, -1);
+  return sort(call.arguments(), call.results(), call.integer("num_keys"));
 }
 
-Array to_array(const ffi::AnyBuffer& buffer) {
-  const auto dims = buffer.dimensions();
-  return {dtype_of(buffer.element_type()), {dims.begin(), dims.end()}, buffer.untyped_data()};
+Failure run_top_k(const xla::CallFrame& frame) {
+  const Call call(frame, 1, 2);
+  return top_k(call.argument(0), call.result(0), call.result(1));
 }
 
-Array to_array(ffi::Result<ffi::AnyBuffer> buffer) { return to_array(*buffer); }
+Failure run_scan(const xla::CallFrame& frame) {
+  const Call call(frame, 1, 1);
+  return scan(call.argument(0), call.result(0), call.integer("axis"), call.boolean("reverse"),
+              call.text("operation"));
+}
 
-// Runs a kernel; no exception (of memory that cannot be had) may reach XLA.
-template <class Kernel>
-ffi::Error guarded(const Kernel& kernel) {
+Failure run_search(const xla::CallFrame& frame) {
+  const Call call(frame, 2, 1);
+  return search(call.argument(0), call.argument(1), call.result(0), call.boolean("right"));
+}
+
+xla::Error* error(const xla::CallFrame& frame, int code, const char* message) {
+  xla::ErrorArgs args{sizeof args, nullptr, message, code};
+  return frame.api->create_error(&args);
+}
+
+void tell(xla::Metadata& asked) {
+  asked.version = {sizeof asked.version, nullptr, xla::kMajor, xla::kMinor};
+  asked.traits = 0;
+  asked.state_type = 0;
+}
+
+// A handler. No exception (of memory that cannot be had) may reach XLA.
+template <Failure (*kRun)(const xla::CallFrame&)>
+xla::Error* handle(xla::CallFrame* frame) {
+  if (frame->extensions != nullptr && frame->extensions->kind == xla::kMetadata) {
+    tell(*reinterpret_cast<xla::MetadataExtension*>(frame->extensions)->metadata);
+    return nullptr;
+  }
   try {
-    const Failure failure = kernel();
-    return failure ? ffi::Error::InvalidArgument(failure) : ffi::Error::Success();
-  } catch (const std::exception& error) {
-    return ffi::Error(ffi::ErrorCode::kResourceExhausted, error.what());
+    const Failure failure = kRun(*frame);
+    return failure == nullptr ? nullptr : error(*frame, xla::kInvalidArgument, failure);
+  } catch (const std::invalid_argument& wrong) {
+    return error(*frame, xla::kInvalidArgument, wrong.what());
+  } catch (const std::exception& failed) {
+    return error(*frame, xla::kOutOfResources, failed.what());
   }
 }
-
-ffi::Error sort_handler(ffi::RemainingArgs args, ffi::RemainingRets rets, int64_t num_keys) {
-  return guarded([&]() -> Failure {
-    Arrays in, out;
-    for (size_t i = 0; i < args.size(); ++i) {
-      in.push_back(to_array(args.get<ffi::AnyBuffer>(i).value()));
-    }
-    for (size_t i = 0; i < rets.size(); ++i) {
-      out.push_back(to_array(rets.get<ffi::AnyBuffer>(i).value()));
-    }
-    return sort(in, out, num_keys);
-  });
-}
-
-ffi::Error top_k_handler(ffi::AnyBuffer in, ffi::Result<ffi::AnyBuffer> values,
-                         ffi::Result<ffi::AnyBuffer> positions) {
-  return guarded([&] { return top_k(to_array(in), to_array(values), to_array(positions)); });
-}
-
-ffi::Error scan_handler(ffi::AnyBuffer in, ffi::Result<ffi::AnyBuffer> out, int64_t axis,
-                        bool reverse, std::string_view operation) {
-  return guarded([&] { return scan(to_array(in), to_array(out), axis, reverse, operation); });
-}
-
-ffi::Error search_handler(ffi::AnyBuffer sorted, ffi::AnyBuffer values,
-                          ffi::Result<ffi::AnyBuffer> out, bool right) {
-  return guarded([&] { return search(to_array(sorted), to_array(values), to_array(out), right); });
-}
-
-XLA_FFI_DEFINE_HANDLER(kSort, sort_handler,
-                       ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<int64_t>("num_keys"));
-XLA_FFI_DEFINE_HANDLER(
-    kTopK, top_k_handler,
-    ffi::Ffi::Bind().Arg<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>());
-XLA_FFI_DEFINE_HANDLER(kScan, scan_handler,
-                       ffi::Ffi::Bind()
-                           .Arg<ffi::AnyBuffer>()
-                           .Ret<ffi::AnyBuffer>()
-                           .Attr<int64_t>("axis")
-                           .Attr<bool>("reverse")
-                           .Attr<std::string_view>("operation"));
-XLA_FFI_DEFINE_HANDLER(kSearch, search_handler,
-                       ffi::Ffi::Bind()
-                           .Arg<ffi::AnyBuffer>()
-                           .Arg<ffi::AnyBuffer>()
-                           .Ret<ffi::AnyBuffer>()
-                           .Attr<bool>("right"));
 
 }  // namespace
 
 const Handler kHandlers[] = {
-    {"evertrace_sort_1", reinterpret_cast<void*>(kSort)},
-    {"evertrace_top_k_1", reinterpret_cast<void*>(kTopK)},
-    {"evertrace_scan_1", reinterpret_cast<void*>(kScan)},
-    {"evertrace_search_1", reinterpret_cast<void*>(kSearch)},
+    {"evertrace_sort_1", reinterpret_cast<void*>(handle<run_sort>)},
+    {"evertrace_top_k_1", reinterpret_cast<void*>(handle<run_top_k>)},
+    {"evertrace_scan_1", reinterpret_cast<void*>(handle<run_scan>)},
+    {"evertrace_search_1", reinterpret_cast<void*>(handle<run_search>)},
     {nullptr, nullptr},
 };
 
