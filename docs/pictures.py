@@ -118,7 +118,7 @@ def bars(table: list[str], unit: str) -> None:
     """Draw a table of a page: a group of bars for each row."""
     head, _, *rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in table]
     places, height = np.arange(len(rows)), 0.8 / (len(head) - 1)
-    plt.figure(figsize=(6, 0.5 + 0.3 * len(rows)))
+    plt.figure(figsize=(6, 0.8 + 0.3 * len(rows)))
     for i, who in enumerate(head[1:]):
         values = [float(row[i + 1] or "nan") for row in rows]
         plt.barh(places + height * i, values, height, label=who)
@@ -126,7 +126,8 @@ def bars(table: list[str], unit: str) -> None:
     plt.gca().invert_yaxis()
     plt.xscale("log")
     plt.xlabel(unit)
-    plt.legend(frameon=False)
+    # Above, where no bar is.
+    plt.legend(frameon=False, ncols=len(head) - 1, loc="lower left", bbox_to_anchor=(0, 1))
 
 
 CHART = re.compile(

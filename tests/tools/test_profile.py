@@ -1,6 +1,7 @@
 """`profile`: which lines it names, what they did, and the picture of it."""
 
 import functools
+import html
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -123,7 +124,16 @@ def test_the_picture_is_a_picture_of_all_lines(tmp_path):
     told = [x.text for x in picture.iter("{http://www.w3.org/2000/svg}title")]
     assert any("in model:  x = layer(w, x)" in text for text in told)
     assert any("compiled:  y = x @ w" in text and "~" in text for text in told)
-    assert path.read_text(encoding="utf-8") in report._repr_html_()
+    shown = report._repr_html_()
+    assert path.read_text(encoding="utf-8") in shown
+    assert html.escape(str(report)) in shown  # the table
+
+
+def test_the_picture_has_the_colours_of_its_page():
+    picture = ElementTree.fromstring(ev.profile(layer)(W, X)._repr_html_())
+    head = next(picture.iter("{http://www.w3.org/2000/svg}text"))
+    assert head.get("fill") == "currentColor"
+    assert "100%" not in [x.get("width") for x in picture.iter("{http://www.w3.org/2000/svg}rect")]
 
 
 def test_pictures_are_svg(tmp_path):

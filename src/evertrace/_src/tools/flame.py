@@ -37,8 +37,7 @@ def picture(title: str, root: Node, text_of: Callable[[Node], str]) -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height}" '
         f'width="100%" font-family="monospace" font-size="11">'
-        f'<rect width="100%" height="100%" fill="#fffaf4"/>'
-        f'<text x="6" y="{_ROW}" font-size="13" fill="#222">{html.escape(title)}</text>'
+        f'<text x="6" y="{_ROW}" font-size="13" fill="currentColor">{html.escape(title)}</text>'
     )
     return "\n".join([head, *bars, "</svg>\n"])
 

@@ -109,7 +109,10 @@ class Profile:
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._picture())
 
-    _repr_html_ = markup.guarded(lambda self: f'<div class="wide">{self._picture()}</div>')
+    @markup.guarded
+    def _repr_html_(self) -> str:
+        table = markup.folded("lines", f"<pre>{markup.escaped(self)}</pre>", is_open=True)
+        return f'<div class="wide">{self._picture()}</div>{table}'
 
     def _picture(self) -> str:
         return flame.picture(f"{self.name}: {in_words(self.seconds)}", self._root, text_of)
@@ -120,13 +123,13 @@ class Profile:
             f"named (the first call took {in_words(self.first)})"
         )
         lines = self.lines
-        rows = [f"{'time':>9} {'%':>4} {'visits':>6} {'flops':>8} {'bytes':>8} {'limit':>15}  line"]
+        rows = [f"{'time':>9} {'%':>4} {'visits':>6} {'flops':>8} {'bytes':>8} {'limit':>16}  line"]
         for row in lines[:_SHOWN]:
             share = 100 * row["seconds"] / max(self.seconds, 1e-12)
             time = f"{'~' if row['is_estimate'] else ''}{in_words(row['seconds'])}"
             rows.append(
                 f"{time:>9} {share:>4.0f} {row['visits'] or '':>6} {_number(row['flops']):>8} "
-                f"{_number(row['bytes']):>8} {_limit(row):>15}  {row['line']}"
+                f"{_number(row['bytes']):>8} {_limit(row):>16}  {row['line']}"
             )
         rest = lines[_SHOWN:]
         if rest:
@@ -200,7 +203,7 @@ def profile(fun: Callable[P, Any]) -> Callable[P, Profile]:
 
     Returns:
       A function of the arguments of `fun` that returns a `Profile`, which prints as a table, is
-      a picture in notebooks, and writes one with ``save("call.svg")``.
+      a picture with that table in notebooks, and writes one with ``save("call.svg")``.
 
     Raises:
       TypeError: `fun` cannot be called.
