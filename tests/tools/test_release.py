@@ -18,6 +18,11 @@ ADDRESS = "https://host.example/us/evertrace"
 README = "[a](docs/a.md#b) [b](https://x.example/y) [c](#d) ![e](e.png) [f](mailto:g@h.example)"
 
 
+@pytest.fixture(autouse=True)
+def outside_of_workflows(monkeypatch):
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+
+
 @pytest.fixture(scope="module")
 def release():
     loader = importlib.machinery.SourceFileLoader("release", str(FILE))
@@ -54,6 +59,32 @@ def test_links_to_files_lead_to_those_of_the_release(release, tmp_path):
     page = (tmp_path / "README.md").read_text()
     files = f"{ADDRESS}/blob/v1.2.3"
     assert page == README.replace("docs/a", f"{files}/docs/a").replace("e.png", f"{files}/e.png")
+
+
+def test_the_workflow_tells_the_address(release, tmp_path, monkeypatch):
+    root = repository(tmp_path, urls="{}   # none")
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://host.example")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "us/evertrace")
+    assert release.main("prepare", root=root) == 0
+    files = f"{ADDRESS}/blob/v1.2.3"
+    assert f"{files}/docs/a.md#b" in (tmp_path / "README.md").read_text()
+    assert release.project(root)["urls"] == {
+        "Repository": ADDRESS,
+        "Documentation": f"{files}/docs/index.md",
+        "Changelog": f"{files}/CHANGELOG.md",
+        "Security": f"{files}/SECURITY.md",
+    }
+    for name in ("docs/index.md", "CHANGELOG.md", "SECURITY.md"):
+        assert (ROOT / name).is_file()
+
+
+def test_an_address_that_is_written_down_stays(release, tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://another.example")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "them/fork")
+    before = (repository(tmp_path) / "pyproject.toml").read_text()
+    assert release.main("prepare", root=tmp_path) == 0
+    assert (tmp_path / "pyproject.toml").read_text() == before
+    assert "another.example" not in (tmp_path / "README.md").read_text()
 
 
 @pytest.mark.parametrize("what", ["prepare", "check"])
