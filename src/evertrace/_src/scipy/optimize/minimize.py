@@ -166,14 +166,14 @@ def _checked_options(method, solver, options):
 def _bfgs(fun, x0, maxiter=None, norm=float("inf"), gtol=1e-5, line_search_maxiter=10):
     size = x0.aval.shape[0]
     maxiter = 200 * size if maxiter is None else maxiter
-    start = creation.eye(size, dtype=x0.aval.dtype)
-    method = _Method(start, lambda h, g: -(h @ g), _update_inverse)
+    start = _Inverse(creation.eye(size, dtype=x0.aval.dtype), creation.ones((), bool))
+    method = _Method(start, lambda inverse, g: -(inverse.matrix @ g), _update_inverse)
     end = _descend(
         fun, x0, method, lambda s, _: s.iterations < maxiter, norm, gtol, line_search_maxiter
     )
     status = where(end.failure > 0, 2 + end.failure, -1)
     status = where(end.iterations >= maxiter, 1, status)
-    return _results(end, status, end.memory)
+    return _results(end, status, end.memory.matrix)
 
 
 def _lbfgs(
@@ -300,11 +300,23 @@ def _choose(condition, a, b):
     return where(condition, a, b)
 
 
+class _Inverse(NamedTuple):
+    """The estimate of the inverse Hessian, and whether no step has told anything of it yet."""
+
+    matrix: Any
+    is_unit: Any
+
+
 def _update_inverse(inverse, step, change):
-    """Return the inverse Hessian after a step, Nocedal and Wright's formula 6.17."""
-    rho = 1 / products.dot(step, change)
-    left = creation.eye(step.shape[0], dtype=step.dtype) - rho * products.outer(step, change)
-    return left @ inverse @ left.T + rho * products.outer(step, step)
+    """Return the inverse Hessian after a step, Nocedal and Wright's formula 6.17.
+
+    The first one finds a unit matrix, which knows no scale: it is given the step's (6.20).
+    """
+    product = products.dot(step, change)
+    scale = where(inverse.is_unit, product / products.dot(change, change), 1)
+    left = creation.eye(step.shape[0], dtype=step.dtype) - products.outer(step, change) / product
+    matrix = left @ (scale * inverse.matrix) @ left.T + products.outer(step, step) / product
+    return _Inverse(matrix, creation.zeros((), bool))
 
 
 class _Pairs(NamedTuple):
