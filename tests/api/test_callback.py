@@ -448,3 +448,16 @@ def test_callbacks_live_as_long_as_the_jitted_function():
     gc.collect()
     ev.jit(jnp.sin, engine="xla")(X)  # jaxlib lets go of objects when it is called next
     assert alive() is None
+
+
+@pytest.mark.parametrize("run", [lambda f: f, ev.jit, lambda f: ev.jit(f, strict=True)])
+def test_what_a_callback_is_given_is_of_its_dtype_alone(run):
+    seen = []
+
+    def note(x, y):
+        seen.extend([x.weak_type, y.weak_type, str(x)])
+        return x
+
+    asked = run(lambda x: ev.pure_callback(note, ev.ShapeDtypeStruct((), "float32"), x, 2 * x))
+    assert float(asked(1.0)) == 1
+    assert seen[:3] == [False, False, "1.0"]

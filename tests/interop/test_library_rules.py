@@ -25,6 +25,10 @@ def jitted(f):
     return jax.jit(f)
 
 
+def called_back(f, x):
+    return jax.pure_callback(f, jax.ShapeDtypeStruct((), "float32"), x)
+
+
 def shape_of(f, *args):
     return jax.eval_shape(f, *args)
 
@@ -242,6 +246,23 @@ except ValueError as error:
     print(error)
 """,
         "8.0 16.0 40.0\ntimes must be a Python integer",
+    ),
+    "what a library's callback raises is JAX's error outside of `jit`, too, and not the user's": (
+        """
+def refuse(x):
+    raise KeyError("not today")
+
+for call in library.called_back, library.jitted(lambda f, x: library.called_back(refuse, x)):
+    try:
+        call(refuse, 1.0) if call is library.called_back else call(1.0, 1.0)
+    except RuntimeError as error:
+        print(type(error).__name__, type(error.__cause__).__name__)
+try:
+    jax.pure_callback(refuse, jax.ShapeDtypeStruct((), "float32"), 1.0)
+except KeyError as error:
+    print(error)
+""",
+        "JaxRuntimeError KeyError\nJaxRuntimeError KeyError\n'not today'",
     ),
     "a library's function may take what the contract refuses": (
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.jit.capture import by_jaxs_rules
+from evertrace._src.jit.lifting.code import is_written_for_jax
 from evertrace._src.jit.lifting.recorder import active
 from evertrace._src.ops.callback import (
     VMAP_METHODS,
@@ -171,7 +173,7 @@ def _flatten(name, callback, args, kwargs):
 def bound(callback, operands):
     """Return what the program is to hold of a `FlatCallback`, and its operands."""
     recorder = active()
-    if recorder is None and by_jaxs_rules.get():
+    if recorder is None and (by_jaxs_rules.get() or is_written_for_jax(sys._getframe(1))):
         callback = WrappedFailures(callback.name, callback.fun, callback.in_tree, callback.static)
     elif recorder is not None or not config.current().strict:
         callback.keep_contract()

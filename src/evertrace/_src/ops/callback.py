@@ -348,6 +348,11 @@ class EachExample:
         return f"each({self.callback!r})"
 
 
+def _strong(x):
+    """Return an array as of its dtype alone: a callback is given numbers, not literals."""
+    return Array(x.aval.strip_weak_type(), x._contents()) if x.aval.weak_type else x
+
+
 def call_back(callback, result_avals, arrays):
     """Call a callback now.
 
@@ -360,7 +365,7 @@ def call_back(callback, result_avals, arrays):
       The results as fresh C-ordered ndarrays of exactly these avals.
     """
     with set_trace(EVAL):
-        result = callback(*arrays)
+        result = callback(*map(_strong, arrays))
     if result_avals is None:
         return []
     leaves = tree.leaves(result)
