@@ -133,6 +133,7 @@ def test_outputs_that_do_not_depend_have_zero_tangents():
         ((X,), ({"a": T},), TypeError, "primals have structure .* tangents"),
         ((X,), (T[:2],), ValueError, r"a tangent must be of type float32\[3\].*got float32\[2\]"),
         ((X,), (np.int32([1, 2, 3]),), TypeError, r"got int32\[3\]"),
+        ((2.0,), (jnp.array(1),), TypeError, r"of type float32\[\].*got int32\[\]"),
         ((3,), (1,), TypeError, "a tangent must be of type .*float0.*got int32"),
         (("a",), (1.0,), TypeError, "argument 0 of type str is not an array"),
     ],
@@ -141,6 +142,16 @@ def test_jvp_checks_primals_and_tangents(primals, tangents, error, text):
     with pytest.raises(error, match=text) as caught:
         ev.jvp(lambda x: x, primals, tangents)
     assert str(caught.value).startswith("jvp(<lambda>): ")
+
+
+def test_an_array_is_no_tangent_of_another_dtype_though_it_is_weakly_typed():
+    def push(t):
+        return ev.jvp(jnp.sin, (2.0,), (t,))[1]
+
+    np.testing.assert_array_equal(push(1), push(1.0))  # Python's numbers have no dtype
+    for run in push, ev.jit(push), ev.jit(push, strict=True):
+        with pytest.raises(ev.errors.DTypeError, match=r"of type float32\[\].*got int32\[\]"):
+            run(jnp.array(1))
 
 
 # ------------------------------------------------------------------ linearize

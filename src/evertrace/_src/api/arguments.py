@@ -197,7 +197,8 @@ def check_tangent(where, name, primal, tangent):
     else:
         given = as_operand(tangent, where)
         dtype, shape = given.aval.dtype, given.aval.shape
-        if given.aval.weak_type and dtype != want.dtype and is_inexact(want):
+        is_number = not hasattr(tangent, "dtype")  # of Python's: an array has a dtype, even if weak
+        if is_number and given.aval.weak_type and dtype != want.dtype and is_inexact(want):
             given = Array(want, np.asarray(tangent, want.dtype)) if not shape else given
             dtype = given.aval.dtype
     if shape != want.shape or dtype != tangent_dtype(want):
