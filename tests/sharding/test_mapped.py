@@ -217,3 +217,38 @@ def test_one_axis_of_the_mesh_in_force(mesh):
         np.testing.assert_array_equal(again(f, X)(X), f(X))
     assert (eqn.params["in_specs"], eqn.params["out_specs"]) == ((P("y"),), (P(None, "y"),))
     assert eqn.params["newly_manual_axes"] == {"y"}
+
+
+AHEAD = {
+    "trace": lambda f, x: ev.jit(f).trace(x).lower().compile()(X),
+    "lower": lambda f, x: ev.jit(f).lower(x).compile()(X),
+    "make_jaxpr": lambda f, x: eval_jaxpr(ev.make_jaxpr(f)(x).jaxpr, [], X)[0],
+}
+
+
+def with_shape(x):
+    """A part that tells how large it is."""
+    return 100 * x.shape[0] + 10 * x.shape[1] + x
+
+
+@pytest.mark.parametrize("given", ["an array", "what stands for one"])
+@pytest.mark.parametrize("ahead", AHEAD.values(), ids=AHEAD)
+@pytest.mark.parametrize("spec", [P("x"), P("x", "y"), P(None, "y"), P()], ids=str)
+def test_specs_left_out_are_those_of_the_arguments_ahead_of_time(mesh, spec, ahead, given):
+    x = ev.device_put(X, NamedSharding(mesh, spec))
+    fun = ev.shard_map(with_shape, mesh=mesh, out_specs=spec)
+    stands = x if given == "an array" else ev.ShapeDtypeStruct.like(x)
+    rows, columns = x.sharding.shard_shape(x.shape)
+    want = 100 * rows + 10 * columns + (X + 1)
+    np.testing.assert_array_equal(ahead(lambda x: fun(x + 1), stands), want)
+
+
+def test_specs_left_out_are_known_where_only_shapes_are_asked_for(mesh):
+    fun = ev.shard_map(lambda x: x[0], mesh=mesh, out_specs=ROWS)
+    assert ev.eval_shape(fun, ev.device_put(X, NamedSharding(mesh, ROWS))).shape == (32,)
+
+
+def test_in_shardings_say_specs_that_are_left_out(mesh):
+    rows = ev.shard_map(lambda x: x + x.shape[0], mesh=mesh, out_specs=ROWS)
+    lowered = ev.jit(rows, in_shardings=NamedSharding(mesh, ROWS)).lower(X)
+    np.testing.assert_array_equal(lowered.compile()(X), X + 2)
