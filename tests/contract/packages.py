@@ -28,23 +28,32 @@ from tests.contract.recording import Recorder
 
 PACKAGES = {
     "addict": ("addict", "test_addict.py"),
+    "algorithms": ("algorithms", "tests"),
+    "anytree": ("anytree", "tests"),
+    "attrs": ("attr", "tests"),
     "boltons": ("boltons", "tests"),
     "cachetools": ("cachetools", "tests"),
     "filterpy": ("filterpy", "filterpy"),
     "funcy": ("funcy", "tests"),
+    "glom": ("glom", "glom/test"),
     "heapdict": ("heapdict", "test_heap.py"),
     "more-itertools": ("more_itertools", "tests"),
+    "munch": ("munch", "tests"),
     "ordered-set": ("ordered_set", "test"),
+    "pydash": ("pydash", "tests/test_functions.py"),
     "pygtrie": ("pygtrie", "test.py"),
     "pyrsistent": ("pyrsistent", "tests"),
     "simpleeval": ("simpleeval", "tests"),
     "simpy": ("simpy", "tests"),
+    "textdistance": ("textdistance", "tests"),
     "toolz": ("toolz", "toolz"),
+    "transforms3d": ("transforms3d", "transforms3d/tests"),
+    "transitions": ("transitions", "tests"),
     "uncertainties": ("uncertainties", "tests"),
 }
 """Name for pip -> the module, and where its tests are in its source distribution."""
 
-NEEDS = ("six", "whatever")
+NEEDS = ("six", "whatever", "boltons", "face", "hypothesis", "pycodestyle", "typing_extensions")
 """What tests of these packages import besides."""
 
 KNOWN = {

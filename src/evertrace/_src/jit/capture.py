@@ -158,14 +158,15 @@ class _OurWords:
     A class, since a frame of `contextlib` would be shown between the user's.
     """
 
-    def __init__(self, recorder):
-        self.recorder = recorder
+    def __init__(self, recorder, lifter):
+        self.recorder, self.lifter = recorder, lifter
 
     def __enter__(self):
         return self
 
     def __exit__(self, cls, error, traceback):
         recorder = self.recorder
+        recorder.refusal = recorder.refusal or self.lifter.functions.recoded()
         if error is None:
             if recorder.swallowed() is not None:
                 raise recorder.swallowed()
@@ -211,7 +212,7 @@ def _record(call, name, leave, recorder, lifter, leaving, waiting):
         with _nested(f"{recorder.name}: an argument, or what the function captures,"):
             recorder.inputs.gives, recorder.moved = bool(call.donated_roots), call.moved
             fun, args, kwargs = call.lift(lifter)
-        with leaving, _OurWords(recorder):
+        with leaving, _OurWords(recorder, lifter):
             result = fun(*args, **kwargs)
             awaited = type(result) is types.CoroutineType  # asks nothing of the result
             if awaited:

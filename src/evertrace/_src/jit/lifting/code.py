@@ -434,6 +434,17 @@ def forget_trampoline(fun, after=None):
         del _originals[id(fun)]  # last: a forked child may have to do it all again
 
 
+def has_other_code(fun, code):
+    """Whether a function that a trace has reached has other code than its own and the trace's.
+
+    Args:
+      fun: the function.
+      code: its own.
+    """
+    now, hook = fun.__code__, _originals.get(id(fun), (None,))[-1]
+    return original(now) is not code and not any(x is hook for x in now.co_consts if hook)
+
+
 def code_of(fun):
     """Return the code of a Python function as the user wrote it."""
     found = _originals.get(id(fun)) if _originals else None

@@ -12,11 +12,13 @@ import threading
 import types
 import weakref
 
+from evertrace._src import errors
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.asking import asks, names_libraries
 from evertrace._src.jit.lifting.code import (
     clone,
     forget_trampoline,
+    has_other_code,
     info_of,
     install_asking,
     install_trampoline,
@@ -63,7 +65,7 @@ class Functions:
     def __init__(self, lifter: Lifting):
         self.lifter, self.graph = lifter, lifter.recorder.graph
         self.identity = lifter.recorder.identity
-        self.deleted, self.catches = set(), False
+        self.deleted, self.catches, self.deletes_any = set(), False, False
         self._reached = {}
         self._watched = set()  # ids of functions whose attributes, of names that were taken over
         self._inspected = False  # whether code looks into functions without calling them
@@ -164,6 +166,7 @@ class Functions:
             install_asking(fun, code)
         self.catches = self.catches or info.catches
         self.deleted |= info.deleted
+        self.deletes_any = self.deletes_any or not _DELETING.isdisjoint(info.attribute_names)
         self.lifter.unwritten.set |= info.set | info.deleted
         if defaults or _calls_itself(code, info):
             self._enter_defaults(found)
@@ -375,6 +378,20 @@ class Functions:
             else:
                 self.identity.watch(value, contents)
 
+    def recoded(self):
+        """Return the error of a function whose code the traced one has replaced, or None."""
+        for found in self._reached.values():
+            if has_other_code(found.fun, found.code):
+                return errors.user_error(
+                    errors.ImpurityError,
+                    f"jit: `{found.fun.__qualname__}.__code__` is set in a jitted function; what "
+                    "later calls of it do is no result of the call.",
+                    fix="set it outside (a function that compiles itself at its first call: call "
+                    "it once before), or call another function.",
+                    anchor="impurity",
+                )
+        return None
+
     def release(self):
         """Let go of all that the trace has kept alive."""
         self._reached.clear()
@@ -385,6 +402,9 @@ class Functions:
         for found in self._reached.values():
             fun = found.fun
             forget_trampoline(fun, functools.partial(_call_after, weakref.ref(fun)))
+
+
+_DELETING = frozenset({"__delattr__", "__delete__"})  # of a name, or an object, that may be any
 
 
 def _call_after(ref, /, *args, **kwargs):

@@ -209,9 +209,12 @@ class Objects:
         """
         for entered in list(self.by_id.values()):
             now = entered.contents()
-            for name in entered.slots:
-                if self.lifter.classes.has_given(entered.cls, name):  # ``Slim.k.__get__(obj)``
+            is_any = self.lifter.functions.deletes_any
+            for name in entered.slots:  # ``Slim.k.__get__(obj)``
+                if is_any or self.lifter.classes.has_given(entered.cls, name):
                     self._absent(entered, name)
+            if is_any and instance_dict(entered.obj) is not None:
+                self._guard_names(entered)
             for name in entered.entry.keys() - now.keys():
                 self._present(entered, name)  # it was deleted
             for name in deleted:
