@@ -5,13 +5,17 @@ Some are called through a stand-in while a function is traced, which nobody is t
 
 import builtins
 import cmath
+import decimal
 import functools
 import inspect
+import itertools
+import json
 import math
 import operator
 import os
 import random
 import statistics
+import sys
 import time
 import types
 
@@ -48,6 +52,7 @@ def f(x, given):
         {name} is there, there is {name}, {name} == there, there == {name}, {name} != there,
         given is {name}, given == {name}, ({name}, 1) == (there, 1), {name} in [there],
         hash({name}) == hash(there), type({name}) is type(there), callable({name}),
+        id({name}) == id(there),
         isinstance({name}, type(there)), isinstance({name}, types.FunctionType),
         {name} is other, {name} == other, {name} in table, {name} in {{there}}, there in {{{name}}},
     )
@@ -100,9 +105,64 @@ def test_the_list_has_what_stands_for_others():
     assert {"getattr", "vars", "dir", "repr", "id", "hash", "callable", "sum", "sin"} <= found
 
 
+def test_what_type_gives_is_kept_as_a_type():
+    class Kept:
+        """Anything."""
+
+    def f(x, kept, o):
+        kind = type(o)
+        kept.alone, kept.pair, kept.deep = kind, (kind, 1), (1, [(kind, (kind,))])
+        kept.table = {(kind, "key"): kind, kind: (type, 1)}
+        return x
+
+    kept, f = Kept(), ev.jit(f)
+    for o in (Kept, 1, kept, type):
+        f(X, kept, o)
+        found = [x for x in _objects(list(vars(kept).values())) if isinstance(x, type)]
+        assert all(x in (type(o), type) and type(x) is type for x in found)
+        assert len(found) == 8
+
+
 def test_signatures_are_those_of_the_functions():
     def f(x):
         shown = [str(inspect.signature(fn)) for fn in (callable, hash, math.sin, sum)]
         return x, shown
 
     assert ev.jit(f)(X)[1] == f(X)[1]
+
+
+MODULE = """
+def f(x, given):
+    import {name} as other
+    kept["as it is"], kept["imported"], kept["given"] = {name}, other, given
+    kept["in a list"] = [{name}, ({name}, 1)]
+    kept[({name}, "key")] = 1
+    kept["in a closure"] = (lambda: {name})()
+    kept["same"] = (
+        {name} is there, {name} is given, other is {name}, {name} == there, given == {name},
+        other == there, hash({name}) == hash(there), type({name}) is types.ModuleType,
+        isinstance(given, types.ModuleType), {name} in table, given in table, other in [there],
+        {name}.__name__, repr({name}) == repr(there), vars({name}) is vars(there),
+        dir({name}) == dir(there), {name}.__spec__ is there.__spec__, id({name}) == id(there),
+    )
+    return x * table.get({name}, 0.0) + table.get(given, 0.0), {name}
+"""
+
+
+@pytest.mark.parametrize("module", [*_MODULES[1:], itertools, json, decimal])
+def test_a_module_that_is_a_value_is_itself(module):
+    def run(wrap):
+        names = {"kept": {}, "there": module, "table": {module: 3.0}, "types": types}
+        names[module.__name__.partition(".")[0]] = sys.modules[module.__name__.partition(".")[0]]
+        exec(MODULE.format(name=module.__name__), names)
+        f, found = wrap(names["f"]), []
+        for _ in range(2):
+            names["kept"].clear()
+            x, returned = f(X, module)
+            found += [np.asarray(x).tolist(), returned, dict(names["kept"])]
+        return found
+
+    want, got = run(lambda f: f), run(ev.jit)
+    assert got == want
+    for mine, its in zip(_objects(want), _objects(got), strict=True):
+        assert (mine is module) == (its is module)

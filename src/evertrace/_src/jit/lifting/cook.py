@@ -335,7 +335,7 @@ class Cook:
     def _write_tuple(self, value, where, write):
         items = [write(x, f"{where}[{i}]") for i, x in enumerate(tuple.__iter__(value))]
         are_constant = all(type(x) is Constant and type(x.value) is not Array for x in items)
-        if are_constant and instance_dict(value) is None:
+        if are_constant and instance_dict(value) is None and not _holds_stand_in(value):
             return Constant(value)
         if id(value) in self._new:  # an item leads back to it, and was written first
             return self._new[id(value)]

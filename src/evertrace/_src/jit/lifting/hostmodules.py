@@ -22,7 +22,7 @@ from evertrace._src.jit.lifting.host import (
     with_keywords,
 )
 from evertrace._src.jit.lifting.hostarray import HostArray
-from evertrace._src.jit.lifting.inplace import Calling
+from evertrace._src.jit.lifting.inplace import Calling, ModuleInPlace
 from evertrace._src.tracebacks import in_place_of_python
 
 _NAMES = ("math", "cmath", "statistics")
@@ -154,8 +154,7 @@ class _Module:
 
     def __init__(self, module):
         self.entry = dict(vars(module))
-        self.stand_in = types.ModuleType(module.__name__, module.__doc__)
-        vars(self.stand_in).update(self.entry)
+        self.stand_in = ModuleInPlace(module)
         public = getattr(module, "__all__", self.entry)
         for name, fn in self.entry.items():
             is_own = type(fn) in _FUNCTIONS and fn.__module__ == module.__name__

@@ -1,4 +1,4 @@
-"""What stands, during a trace, in the place of a function that users may name.
+"""What stands, during a trace, in the place of a function, or module, that users may name.
 
 Who calls it gets another function. Who compares it, looks it up in a table or shows it finds the
 function itself; and that is what is kept, see `function_of`.
@@ -50,6 +50,23 @@ class Calling(InPlace):
     @in_place_of_python
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.called(*args, **kwargs)
+
+
+class ModuleInPlace(types.ModuleType):
+    """Stands for a module of functions that have stand-ins: equal to it."""
+
+    __class__ = property(lambda self: types.ModuleType)  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    def __init__(self, real: types.ModuleType):
+        super().__init__(real.__name__, real.__doc__)
+        vars(self).update(vars(real))
+        replaces(self, real)
+
+    def __eq__(self, other: object) -> bool:
+        return function_of(other) is function_of(self)
+
+    def __hash__(self) -> int:
+        return hash(function_of(self))
 
 
 _replaced: Any = WeakKeys()  # what is called in place of another -> the other

@@ -16,7 +16,13 @@ from evertrace._src.jit.lifting.hooks import StandIn, error_of
 from evertrace._src.jit.lifting.host import is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hosttext import repr_of
-from evertrace._src.jit.lifting.inplace import Calling, InPlace, replaces
+from evertrace._src.jit.lifting.inplace import (
+    Calling,
+    InPlace,
+    ModuleInPlace,
+    function_of,
+    replaces,
+)
 from evertrace._src.jit.lifting.items import item
 from evertrace._src.jit.lifting.latetext import LateText
 from evertrace._src.jit.lifting.lengths import kept_if, length, truth
@@ -33,10 +39,12 @@ def identity_stand_ins(recorder):
             recorder.identity.depend_on(x)
 
     def id_(x, /):
+        x = function_of(x)
         depends(x)
         return recorder.questions.id_of(x) if on_thread() else id(x)
 
     def hash_(x, /):
+        x = function_of(x)
         for part in _hashed(x):
             depends(part)
         return hash(x)
@@ -85,6 +93,8 @@ class _TypeOfTypes(type):
             return Array
         if issubclass(kind, InPlace):
             return type(args[0].real)
+        if kind is ModuleInPlace:
+            return types.ModuleType
         if kind in (type, _TypeOfTypes):
             return cls
         if state.recorder is not None:  # the class is a value now
