@@ -123,6 +123,24 @@ def test_what_type_gives_is_kept_as_a_type():
         assert len(found) == 8
 
 
+@pytest.mark.parametrize("name", ["getattr", "repr", "sum", "type", "print", "math.sin", "math"])
+def test_exceptions_carry_functions_themselves(name):
+    names = {"math": math}
+    exec(
+        f"def f(x):\n"
+        f"  error = KeyError({name}, [{name}], ({name}, (1, {name})), {{{name}: 1}})\n"
+        f"  error.attribute, error.kind = {name}, type(ValueError)\n"
+        f"  raise error from OSError({name})",
+        names,
+    )
+    with pytest.raises(KeyError) as caught:
+        ev.jit(names["f"])(X)
+    error, there = caught.value, eval(name, names)
+    found = _objects([*error.args, error.attribute, *error.__cause__.args])
+    assert [x is there for x in found] == [True, True, True, False, True, True, False, True, True]
+    assert error.kind is type
+
+
 def test_signatures_are_those_of_the_functions():
     def f(x):
         shown = [str(inspect.signature(fn)) for fn in (callable, hash, math.sin, sum)]
