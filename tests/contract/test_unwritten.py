@@ -202,3 +202,28 @@ def test_filters_of_warnings_that_are_put_back(jit):
     step = jit(step)
     for _ in range(2):
         yield step(X), [*warnings.filters]
+
+
+class Member:
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return self.number
+
+
+def _reordered_when_copied():
+    """Return a set whose copy shows its members in another order: its table is smaller."""
+    members = set(map(Member, range(40)))
+    for x in list(members):
+        if x.number not in (2, 33):
+            members.discard(x)
+    assert list(members) != list(members.copy())
+    return members
+
+
+def test_a_set_of_a_library_is_not_taken_for_changed(monkeypatch):
+    monkeypatch.setattr(string, "members", _reordered_when_copied(), raising=False)
+    f = ev.jit(lambda x: x * len(vars(string)["members"]) + bool(dir(string)))
+    for _ in range(2):
+        assert (f(X) == X * len(string.members) + 1).all()

@@ -4,6 +4,7 @@ Attributes of a library's modules and classes, what describes a class or functio
 a compiled call would not set them again. What was set is put back, so that nothing has changed.
 """
 
+import operator
 import types
 from typing import Any
 
@@ -71,8 +72,8 @@ class Unwritten:
         """
         if path not in self._tables:
             node = graph.add(at, "key", name, path)
-            contents = value.copy()
-            entries: Any = contents if type(value) is dict else dict(enumerate(contents))
+            # A copy of a set may be in another order.
+            entries: Any = dict(value) if type(value) is dict else dict(enumerate(value))
             real = {k: x.real if isinstance(x, Intercept) else x for k, x in entries.items()}
             real = {k: values.weakly(x) for k, x in real.items()}
             node.check, node.want = "table", (type(value), real, frozenset())
@@ -178,8 +179,11 @@ def _are_contents_changed(now, before):
     if type(now) is dict:
         is_same = all(_is_as_before(k, v, before) for k, v in now.items())
         return not is_same or not before.keys() <= now.keys()
+    items = (map(id, now), map(id, before))
+    if type(now) is set:  # a copy of one may be in another order
+        items = map(sorted, items)
     return len(now) != len(before) or not (
-        all(x is y for x, y in zip(now, before, strict=True))
+        operator.eq(*map(list, items))
         or values.plain_contents(now) == values.plain_contents(before) is not ABSENT
     )
 
