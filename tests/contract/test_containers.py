@@ -514,3 +514,27 @@ def test_a_set_that_is_filled_anew_is_in_its_new_order(jit):
 
     yield f(X), list(members)
     yield f(X), list(members)
+
+
+@case(traces=1)
+def test_a_frozenset_of_objects_that_a_call_makes(jit):
+    part, kept = Record(n=1), Record(both=None, again=None, whole=None)
+
+    @jit
+    def f(x):
+        part.n += 1
+        members = frozenset([part, len, (part, "key"), None])
+        kept.both, kept.again = members, [members]
+        whole = Record(n=part.n)
+        whole.me = frozenset([whole])
+        kept.whole = whole
+        return x, members
+
+    for _ in range(3):
+        members = f(X)[1]
+        assert type(members) is frozenset
+        (held,) = kept.whole.me
+        yield (
+            part in members, (part, "key") in members, len in members, len(members),
+            kept.both is kept.again[0], held is kept.whole, held.n, part.n,
+        )  # fmt: skip

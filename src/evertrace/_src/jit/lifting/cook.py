@@ -318,6 +318,8 @@ class Cook:
             return self._write_parts(value, where)
         if isinstance(value, tuple):
             return self._write_tuple(value, where, write)
+        if kind is frozenset:
+            return self._write_frozenset(value, where)
         if isinstance(value, _CONTAINER_BASES):
             return self._write_container(value, where, write)
         if isinstance(value, dict):
@@ -342,6 +344,13 @@ class Cook:
         recipe = self._note(value, NewTuple(type(value)))
         recipe.items = items
         return self._with_namespace(recipe, value, where)
+
+    def _write_frozenset(self, value, where):
+        members = NewTuple(tuple)
+        members.items = [self.state(x, f"{where}[...]") for x in value]
+        if id(value) in self._new:  # a member leads back to it, and was written first
+            return self._new[id(value)]
+        return self._note(value, self.call(frozenset, members))
 
     def _write_container(self, value, where, write):
         base: Any = next(b for b in _CONTAINER_BASES if isinstance(value, b))
