@@ -142,7 +142,8 @@ KINDS: dict[type, NodeKind] = {
 
 def is_named_tuple(node_type: type) -> bool:
     """Tell whether `node_type` is a tuple with field names, as ``namedtuple`` makes them."""
-    return issubclass(node_type, tuple) and hasattr(node_type, "_fields")
+    bases = node_type.__mro__  # not `in`: a metaclass may define `__eq__`
+    return any(c is tuple for c in bases) and hasattr(node_type, "_fields")
 
 
 def find_kind(node_type: type) -> NodeKind | None:

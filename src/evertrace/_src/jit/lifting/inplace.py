@@ -21,7 +21,7 @@ class InPlace:
         self.real = real
 
     @property
-    def __class__(self) -> type:
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
         return type(self.real)
 
     def __getattr__(self, name: str) -> Any:
