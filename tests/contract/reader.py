@@ -74,8 +74,11 @@ def _is_told_without(x, name, found):
     """Whether a value is what an object without such an attribute gives: mostly nothing."""
     if found is getattr(type(x), name, EMPTY):
         return True
+    hook = next((vars(c)["__getattr__"] for c in type(x).__mro__ if "__getattr__" in vars(c)), None)
+    if hook is None:  # not that of a metaclass, as enumerations have one
+        return False
     with contextlib.suppress(AttributeError):
-        told = type(x).__getattr__(x, name)
+        told = hook(x, name)
         return found is told or (_is_plain(found) and repr(found) == repr(told))
     return False
 
