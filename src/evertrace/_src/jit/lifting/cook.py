@@ -137,7 +137,7 @@ class Cook:
             raise escaped_tracer_error(value, f"jit: {where}")
 
     def _recipe(self, value, where, is_result):
-        value = function_of(real_of(value))
+        value = real_of(value)
         kind = type(value)
         if kind is StandIn:
             return self._of_stand_in(value)

@@ -33,7 +33,7 @@ from evertrace._src.jit.lifting import classified
 from evertrace._src.jit.lifting import impure_calls as calls
 from evertrace._src.jit.lifting import impure_guards as guarded
 from evertrace._src.jit.lifting.code import is_library_code, is_library_function
-from evertrace._src.jit.lifting.inplace import InPlace
+from evertrace._src.jit.lifting.inplace import InPlace, function_of
 from evertrace._src.support import insist
 
 _active: "Patches | None" = None  # of the trace that runs; there is one at a time
@@ -606,11 +606,9 @@ _SHOWING = frozenset({"parent", "getChildren"})
 
 
 def real_of(value: Any) -> Any:
-    """Return the function that a stand-in stands for, to be stored; other values as they are."""
-    if issubclass(type(value), Intercept):  # `isinstance` would ask a stand-in
-        return value.real
+    """Return what a stand-in, or a bound one, stands for, to be kept; other values as they are."""
     if type(value) is types.MethodType and type(value.__func__) is InterceptedMethod:
         owner = value.__self__
         at = (None, owner) if isinstance(owner, type) else (owner, type(owner))
-        return real_of(value.__func__).__get__(*at)
-    return value
+        return function_of(value.__func__).__get__(*at)
+    return function_of(value)

@@ -26,7 +26,7 @@ from evertrace._src.jit.lifting.exceptions import fields_of, linked, set_field
 from evertrace._src.jit.lifting.hooks import PastTheHook, StandIn
 from evertrace._src.jit.lifting.host import is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
-from evertrace._src.jit.lifting.inplace import function_of
+from evertrace._src.jit.lifting.impure import real_of
 from evertrace._src.jit.lifting.recipes import Constant, Kitchen
 from evertrace._src.jit.lifting.values import ABSENT
 
@@ -129,7 +129,7 @@ class _RaisedCook(Cook):
         is_ours = is_host(value) or kind in (HostArray, StandIn) or isinstance(value, Tracer)
         is_shared = self.recorder.callbacks.recipe_of(value) is not None
         is_lifted = origin is not None and (known is None or known.obj is not value)
-        stands_in = function_of(value) is not value
+        stands_in = real_of(value) is not value
         self.touched |= is_ours or is_shared or is_lifted or stands_in
         return super()._recipe(value, where, is_result)
 
