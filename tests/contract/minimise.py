@@ -59,6 +59,7 @@ class Tally:
             refused=len(outcome.refused),
             raised=len(outcome.raised),
             magnified=outcome.magnified,
+            chaotic=outcome.chaotic,
             colliding=outcome.colliding,
         )
         self.refusals.update(outcome.refused)

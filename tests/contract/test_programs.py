@@ -293,6 +293,23 @@ def test_rounding_that_a_program_magnifies_is_told_by_double_precision(by_jit, d
 
 
 @pytest.mark.parametrize(
+    ("value", "chaotic"),
+    [
+        ("jnp.sin(x * 1e9)", False),  # a start off by some 1e-15 ends off by 1e-7
+        ("jnp.sin(x * 1e12)", True),
+    ],
+)
+def test_a_program_is_not_compared_beyond_what_its_start_decides(value, chaotic):
+    program = one_call(f"x = jnp.array([0.1, 0.2])\n@jit\ndef f(): return {value}")
+
+    def jit(fun, **_):
+        return functools.wraps(fun)(lambda: eval(f"{value} + 1e-3", names_of(fun)))
+
+    outcome = compare(program, jit)
+    assert (bool(outcome.difference), outcome.chaotic) == (not chaotic, chaotic)
+
+
+@pytest.mark.parametrize(
     ("by_jit", "differs"),
     [("s.clear(); s.update([8, 16])", False), ("s.clear(); s.update([16, 8])", True)],
 )
