@@ -1,7 +1,10 @@
-"""Operators of plain numbers that are called as functions, with numbers that change.
+"""Operators of plain numbers, or of their types, that are called with numbers that change.
 
 In C they know no stand-ins, and say `NotImplemented` of them instead of raising.
 """
+
+import functools
+from functools import reduce
 
 import pytest
 
@@ -9,6 +12,7 @@ import evertrace as ev
 from tests.contract.compare import Record
 
 add, half = (1).__add__, (0.5).__mul__
+subtract = int.__sub__
 kept = Record(subtract=(3).__sub__)
 
 WAYS = {
@@ -22,6 +26,14 @@ WAYS = {
     "in a loop": lambda n: [f(n) for f in ((1).__add__, (2).__eq__)],
     "map": lambda n: list(map((1).__add__, [n, 4])),
     "filter": lambda n: list(filter((2).__eq__, [n, 2, 4])),
+    "of a type": lambda n: [int.__add__(1, n), float.__rmod__(2.5, n * 1.0), subtract(5, n)],
+    "of the class": lambda n: [(1).__class__.__pow__(2, n), bool.__and__(True, n > 2)],
+    "getattr": lambda n: [
+        getattr(x, name)(3, n) for x, name in ((int, "__mul__"), (int, "__add__"))
+    ],
+    "getattr of one": lambda n: [getattr(x, "__add__")(n) for x in (1, 2.5)],  # noqa: B009
+    "reduce": lambda n: [reduce(int.__add__, [1, n]), functools.reduce(int.__mul__, [2, n], 5)],
+    "kept": lambda n: [subtract is int.__sub__, {int.__add__: 4}[int.__add__] - n],
     "not implemented": lambda n: [(n + 1).__add__("a") is NotImplemented, (2).__eq__("a")],
 }
 

@@ -127,7 +127,8 @@ def _record_until_it_is_right(call, name, constants, leave, waiting):
                 # Python's own words are those for numbers, ours those for what stands for them.
                 leaving.close(call.roots)
                 is_ours = isinstance(first, errors.EvertraceError)
-                raise (first if is_ours else worded(error)) from None
+                found = first if is_ours else refused.unhashable(error) or worded(error)
+                raise found from None
             constants, first = refused.wider(constants, error, recorder), first or error
             caught.base = constants
         except BaseException:

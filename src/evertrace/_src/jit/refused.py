@@ -12,10 +12,10 @@ import re
 from collections.abc import Container
 from typing import Any, NamedTuple
 
-from evertrace._src import errors
+from evertrace._src import errors, source
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking
-from evertrace._src.jit.lifting.code import is_library_code, is_package_file
+from evertrace._src.jit.lifting.code import is_library_code, is_own_file, is_package_file
 from evertrace._src.jit.lifting.host import Host, is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostprogram import OP
@@ -37,14 +37,20 @@ TEXTS = "the texts"  # among the names: texts of numbers are made at once
 
 def is_refusal(error):
     """Whether an error may be about what stands for a number: C code's, or raised by a package."""
-    tb = error.__traceback__
-    while tb is not None and tb.tb_next is not None:
-        tb = tb.tb_next
+    tb = _innermost(error)
     by_package = tb is not None and is_package_file(tb.tb_frame.f_code.co_filename)
     is_of_c = tb is not None and not _raises(tb)
     is_shown = isinstance(error, AttributeError) and bool(_SHOWN.search(str(error)))
     is_refused = isinstance(error, TypeError) or (isinstance(error, ValueError) and is_of_c)
     return is_refused or by_package or (is_of_c and is_shown)
+
+
+def _innermost(error) -> Any:
+    """Return the last entry of an error's traceback, None if it was never raised."""
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    return tb
 
 
 _SHOWN = re.compile(rf"'({Host.__name__}|{HostText.__name__}|{HostArray.__name__})'")
@@ -56,11 +62,46 @@ def _raises(tb):
     return dis.opname[tb.tb_frame.f_code.co_code[tb.tb_lasti]] == "RAISE_VARARGS"
 
 
+def unhashable(error):
+    """Return the refusal of a class that our code cannot look up, None for another error.
+
+    Python's own dispatch asks no class for its hash, which a metaclass with a ``__eq__`` of its own
+    has lost.
+    """
+    found = _UNHASHABLE.fullmatch(str(error)) if type(error) is TypeError else None
+    if found is None or not any(
+        kind.__name__ == found[1] and kind.__hash__ is None for kind in _subclasses(type)
+    ):
+        return None
+    if not is_own_file(_innermost(error).tb_frame.f_code.co_filename):
+        return None
+    frame, _ = _place(error.__traceback__)
+    return errors.user_error(
+        errors.OpaqueStateError,
+        f"jit: a class of the metaclass {found[1]} cannot be hashed, as {found[1]} has a __eq__ "
+        f"and no __hash__: what depends on the class cannot be looked up.",
+        fix=f"add `__hash__ = type.__hash__` to {found[1]}.",
+        anchor="opaque-state",
+        src=None if is_library_code(frame.f_code) else source.source_of(frame),
+    )
+
+
+def _subclasses(kind):
+    """Yield all subclasses of a metaclass."""
+    for each in type.__subclasses__(kind):
+        yield each
+        yield from _subclasses(each)
+
+
+_UNHASHABLE = re.compile(r"unhashable type: '(\w+)'")
+
+
 def _caught(error):
     """Note an error that code which is traced may catch, if it may be about a stand-in."""
     recorder: Any = state.recorder
     if recorder is None:
         return
+    recorder.refusal = recorder.refusal or unhashable(error)
     for of_trace in (error, error.__cause__):  # the cause, where NumPy has its own words
         recorder.unseen = [x for x in recorder.unseen if x is not of_trace]
         if not getattr(of_trace, "_in_plain", True):

@@ -72,18 +72,22 @@ class Classes:
         self._exact[cls] = None
         if cls not in values.OWN:
             self.graph.lookups.setdefault(cls, {})
+        caches = False
         for c in cls.__mro__[:-1]:
             if c not in self._reached:
                 self._reached[c] = None
                 if not is_library_class(c):
                     self.lifter.unwritten.note(c, "__bases__")
                     for name, entry in list(type.__getattribute__(c, "__dict__").items()):
+                        caches = caches or _caches(entry)
                         for fun in functions_in(entry):
                             self.owners.setdefault(id(fun), []).append((c, name))
                             self.lifter.functions.reach(fun)
                         for part in _objects_in(entry):  # a descriptor may have state of its own
                             at = self.graph.constant_node(part, f"{c.__name__}.{name}")
                             self.lifter.lift(part, at)
+        if caches:
+            self.lift(cls)  # so that what stands for a cache can be placed
 
     def found_on_class(self, entered, owner, name, raw, value, uses):
         """Return what reading a class's entry through an instance gives."""
@@ -120,6 +124,9 @@ class Classes:
             self.lifter.spaces.add(
                 functools.partial(self._claim_entry, entered), entered.entry, names
             )
+            for name, entry in entered.entry.items():
+                if _caches(entry):
+                    entered.place_one(name, self._without_cache(c, name, entry))
             look_over = functools.partial(self._look_over, entered)
             self.lifter.spaces.add(look_over, _LOOKING, nowhere())
             for name in sorted((_read_by_packages(c) - DESCRIPTIVE) & entered.entry.keys()):
@@ -133,6 +140,18 @@ class Classes:
         at = self.graph.constant_node(owner, owner.__name__)
         path = f"{owner.__name__}.{name}"
         return self.lifter.lift(raw, self.graph.node(at, "class_entry", name, path), uses)
+
+    def _without_cache(self, owner, name, entry):
+        """Lift what calls a function behind a cache in C, which would keep tracers."""
+        at = self.graph.constant_node(owner, owner.__name__)
+        at = self.graph.node(at, "class_entry", name, f"{owner.__name__}.{name}")
+        if type(entry) is _CACHED:
+            return self.lifter.lift(entry, at)
+        made = []
+        for part, value in _parts_of(entry).items():
+            inner = self.graph.node(at, "attribute", part, f"{at.name}.{part}")
+            made.append(self.lifter.lift(value, inner) if _caches(value) else value)
+        return self.identity.remember(entry, type(entry)(*made), at)
 
     def _claim_entry(self, entered, name):
         if name in DESCRIPTIVE:
@@ -252,6 +271,22 @@ def _mentioned_by(classes):
         for fun in functions_in(entry)
         for mentioned in info_of(code_of(fun)).attribute_names
     }
+
+
+def _caches(entry):
+    """Whether what a class has calls a function behind a cache in C."""
+    return type(entry) is _CACHED or any(map(_caches, _parts_of(entry).values()))
+
+
+def _parts_of(entry):
+    """Return the attributes that a method of another kind, or a property, is made of."""
+    if type(entry) in (staticmethod, classmethod):
+        return {"__func__": entry.__func__}
+    names = ("fget", "fset", "fdel", "__doc__") if type(entry) is property else ()
+    return {name: getattr(entry, name) for name in names}
+
+
+_CACHED = type(functools.lru_cache(int))
 
 
 def functions_in(entry):

@@ -92,14 +92,18 @@ def _operator_of(method):
 
     It would say `NotImplemented` of them.
     """
-    if type(method.__self__) not in NUMBERS or method.__name__ not in _OPERATORS:
-        return None
+    is_operator = type(method.__self__) in NUMBERS and method.__name__ in _OPERATORS
+    return _of_plain(method) if is_operator else None
+
+
+def _of_plain(operator):
+    """Return what calls an operator with the values of what stands for numbers."""
 
     @in_place_of_python
     def stand_in(*args):
-        return method(*[plain(x) if is_computed(x) else x for x in args])
+        return operator(*[plain(x) if is_computed(x) else x for x in args])
 
-    return functools.update_wrapper(stand_in, method, ("__name__", "__qualname__"), updated=())
+    return functools.update_wrapper(stand_in, operator, ("__name__", "__qualname__"), updated=())
 
 
 def _operator_called(name, owner):
@@ -120,6 +124,16 @@ _OPERATORS = frozenset(
     )
 )
 asking.operators = _operator_of
+asking.functions.update(
+    {
+        entry: _of_plain(entry)
+        for kind in (int, float, complex, bool)
+        for name, entry in vars(kind).items()
+        if name in _OPERATORS
+    }
+)
+asking.functions[functools.reduce] = _applying(functools.reduce)
+asking.libraries.add(functools)
 asking.methods.update({name: functools.partial(_operator_called, name) for name in _OPERATORS})
 
 

@@ -54,6 +54,7 @@ from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
 from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.impure import depend_on_settings_of
+from evertrace._src.jit.lifting.inplace import Calling
 from evertrace._src.jit.lifting.instancedict import namespace_of
 from evertrace._src.jit.lifting.latetext import LateText
 from evertrace._src.jit.lifting.leaves import (
@@ -297,8 +298,9 @@ def _lift_cached(lifter, value, node):
     lift_identity(lifter, value, node)
     fun = lifter.lift(value.__wrapped__, child)
 
-    @functools.wraps(fun)
     def run(*args, **kwargs):
+        if threading.get_ident() != rec.thread:
+            return value(*args, **kwargs)
         for x in (*args, *kwargs.values()):
             _refuse_unhashable(x)
         before = rec.snapshot(fun)
@@ -311,12 +313,20 @@ def _lift_cached(lifter, value, node):
         raise opaque_error(value, f"{node.name}.cache_info()")
 
     clear = operator.methodcaller("cache_clear")
-    vars(run).update(
-        cache_parameters=value.cache_parameters,
+    made = _Cached(value, run)
+    vars(made).update(
+        __wrapped__=fun,
         cache_info=cache_info,
         cache_clear=lambda: rec.effect(clear, (value,), {}),
     )
-    return rec.identity.remember(value, run, node)
+    return rec.identity.remember(value, made, node)
+
+
+class _Cached(Calling):
+    """Stands for a function behind a cache."""
+
+    def __get__(self, obj, kind=None):
+        return self if obj is None else types.MethodType(self, obj)
 
 
 def _refuse_unhashable(x):

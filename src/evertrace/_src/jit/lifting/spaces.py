@@ -9,6 +9,7 @@ import sys
 import threading
 import types
 
+from evertrace._src.jit.lifting.asking import to_be_called
 from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.guards import Node
 from evertrace._src.jit.lifting.inplace import Calling
@@ -24,6 +25,7 @@ _DESCRIBED = DESCRIPTIVE | {"__annotations__"}
 WHOLE = frozenset({"__dict__"})
 """What code mentions that may go through all that is in a class, module or function."""
 
+_OPERATORS = (types.MethodWrapperType, types.WrapperDescriptorType)
 _SPACES = (type, types.FunctionType, types.MethodType, types.ModuleType)
 
 
@@ -95,7 +97,11 @@ class Spaces:
                     self.lifter.functions.look_up(obj, name)
                     if real is delattr:
                         self.lifter.functions.deleted.add(name)
-                return real(obj, name, *rest)
+                found = real(obj, name, *rest)
+                if real is not getattr or type(found) not in _OPERATORS:
+                    return found
+                made = to_be_called(found)
+                return found if made is found else Calling(found, made)
 
             return Calling(real, stand_in)
 
