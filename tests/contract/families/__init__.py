@@ -7,6 +7,7 @@ together meets often enough.
 from tests.contract.families import (
     ambient,
     asking,
+    caches,
     callbacks,
     class_state,
     classes,
@@ -24,6 +25,7 @@ from tests.contract.families import (
 FAMILIES = (
     *ambient.FAMILIES,
     *asking.FAMILIES,
+    *caches.FAMILIES,
     *callbacks.FAMILIES,
     *class_state.FAMILIES,
     *classes.FAMILIES,
