@@ -5,6 +5,7 @@ In C they know no stand-ins, and say `NotImplemented` of them instead of raising
 
 import functools
 from functools import reduce
+from itertools import accumulate, starmap
 
 import pytest
 
@@ -33,6 +34,11 @@ WAYS = {
     ],
     "getattr of one": lambda n: [getattr(x, "__add__")(n) for x in (1, 2.5)],  # noqa: B009
     "reduce": lambda n: [reduce(int.__add__, [1, n]), functools.reduce(int.__mul__, [2, n], 5)],
+    "starmap": lambda n: list(starmap(int.__add__, [(1, n)])) + list(starmap(subtract, [(7, n)])),
+    "accumulate": lambda n: list(accumulate([2, n, n], (int.__mul__))),
+    "attribute to map": lambda n: (
+        list(map(kept.subtract, [n, 1])) + sorted([n, 1], key=(5).__sub__)
+    ),
     "kept": lambda n: [subtract is int.__sub__, {int.__add__: 4}[int.__add__] - n],
     "not implemented": lambda n: [(n + 1).__add__("a") is NotImplemented, (2).__eq__("a")],
 }

@@ -68,6 +68,10 @@ operators: Any = None
 methods: dict[str, Any] = {}
 """Name of a method -> function of its owner that returns what is called in its place."""
 
+loaded: dict[str, Any] = {}
+"""Name of an attribute -> function of its owner that returns what is loaded in its place;
+`hostmodules` sets it."""
+
 
 class Texts(NamedTuple):
     """What formats in place of Python.
@@ -196,8 +200,7 @@ def asks(code, globals: Any = types.MappingProxyType({})):
             _made(instructions, i)
             or _is_callee(instructions, i)
             or _is_class(instructions[i], code)
-            or _method_of(instructions, i, code)
-            or _function_of(instructions, i, code, globals)
+            or _replaced(instructions, i, code, globals)
             for i in _asked(instructions)
         )
         or any(type(c) is CodeType and asks(c, globals) for c in code.co_consts)
@@ -239,13 +242,12 @@ def asking(code, globals: Any = types.MappingProxyType({})):
         return encoded("BUILD_TUPLE", count) + load + _MATMUL
 
     for i in _asked(writer.instructions):
-        made, method = _made(writer.instructions, i), _method_of(writer.instructions, i, code)
-        function = _function_of(writer.instructions, i, code, globals)
+        made = _made(writer.instructions, i)
+        replaced = _replaced(writer.instructions, i, code, globals)
         if made:
             bodies[i] = body(*made)
-        elif function or method:
-            name, is_method = function or method or ("", False)
-            get = functools.partial(_function_named, name) if function else methods[name]
+        elif replaced:
+            get, is_method = replaced
             bodies[i] = body(1, get) + _AS_METHOD * is_method
         plain = bodies.get(i) or writer.bytes_of(i)
         telling = _telling(writer.instructions, i, code, plain, body)
@@ -397,6 +399,21 @@ _VARIABLES = frozenset(_OP[op] for op in _LOADS - {"LOAD_ATTR"} if op in _OP)
 _CONVERTING = frozenset({int, float, complex, str})
 
 
+def _replaced(instructions, i, code, globals):
+    """Return what gives, of its owner, what is loaded in place of an attribute: (it, as a method).
+
+    None where nothing is.
+    """
+    found = _function_of(instructions, i, code, globals)
+    if found:
+        return functools.partial(_function_named, found[0]), found[1]
+    found = _method_of(instructions, i, code)
+    if found:
+        return methods[found[0]], found[1]
+    name = _loaded_of(instructions[i], code)
+    return name and (loaded[name], False)
+
+
 def _function_of(instructions, i, code, globals):
     """Return what an instruction loads to be called of one of `libraries`: (name, as a method)."""
     if instructions[i].op not in (_ATTRIBUTE, _METHOD.op):
@@ -427,6 +444,19 @@ def _method_of(instructions, i, code):
     """Return what an instruction loads to be called, if `methods` has it: (name, as a method)."""
     found = _loaded_to_be_called(instructions, i, code)
     return found if found and found[0] in methods else None
+
+
+def _loaded_of(x, code):
+    """Return the name of the attribute that an instruction loads, if `loaded` has it."""
+    if not _is_attribute(x):
+        return None
+    name = code.co_names[x.arg >> _METHOD_SHIFT]
+    return name if name in loaded else None
+
+
+def _is_attribute(x):
+    """Whether an instruction loads an attribute as a value."""
+    return x.op == _ATTRIBUTE and (_METHOD_SHIFT == 0 or not x.arg & 1)
 
 
 def _loaded_to_be_called(instructions, i, code):
@@ -481,8 +511,7 @@ def _telling(instructions, i, code, plain, body):
 
 def _is_class(x, code):
     """Whether an instruction loads ``x.__class__``."""
-    is_attribute = x.op == _ATTRIBUTE and (_METHOD_SHIFT == 0 or not x.arg & 1)
-    return is_attribute and code.co_names[x.arg >> _METHOD_SHIFT] == "__class__"
+    return _is_attribute(x) and code.co_names[x.arg >> _METHOD_SHIFT] == "__class__"
 
 
 def _made(instructions, i):

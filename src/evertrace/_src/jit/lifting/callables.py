@@ -19,6 +19,7 @@ from evertrace._src.jit.lifting.entered import instance_dict
 from evertrace._src.jit.lifting.entered_names import PartialAttributes
 from evertrace._src.jit.lifting.generators import lift_draw
 from evertrace._src.jit.lifting.hooks import opaque_error
+from evertrace._src.jit.lifting.hostmodules import in_place_of_operator
 from evertrace._src.jit.lifting.inplace import Calling
 from evertrace._src.jit.lifting.instancedict import namespace_of
 from evertrace._src.jit.lifting.leaves import lift_identity
@@ -54,6 +55,13 @@ def lift_builtin(lifter, value, node):
     child = lifter.recorder.graph.node(node, "attribute", "__self__", f"{node.name}.__self__")
     lifter.lift(owner, child)
     return lifter.recorder.identity.derived(value, node)
+
+
+def lift_operator(lifter, value, node):
+    """Lift an operator of a number or of a type, which in C would know no stand-ins."""
+    lift_identity(lifter, value, node)
+    made = in_place_of_operator(value)
+    return value if made is value else lifter.recorder.identity.derived(made, node)
 
 
 def lift_method(lifter, value, node):

@@ -106,6 +106,22 @@ def _of_plain(operator):
     return functools.update_wrapper(stand_in, operator, ("__name__", "__qualname__"), updated=())
 
 
+def in_place_of_operator(found):
+    """Return what stands for an operator, of a number or of its type; other values as they are."""
+    if type(found) not in _METHODS:
+        return found
+    made = asking.to_be_called(found)
+    return found if made is found else Calling(found, made)
+
+
+_METHODS = (types.MethodWrapperType, types.WrapperDescriptorType)
+
+
+def _operator_loaded(name, owner):
+    """Return the operator of a value as a value."""
+    return in_place_of_operator(getattr(owner, name))
+
+
 def _operator_called(name, owner):
     """Return the operator of a value as it is to be called."""
     return asking.to_be_called(getattr(owner, name))
@@ -135,6 +151,7 @@ asking.functions.update(
 asking.functions[functools.reduce] = _applying(functools.reduce)
 asking.libraries.add(functools)
 asking.methods.update({name: functools.partial(_operator_called, name) for name in _OPERATORS})
+asking.loaded.update({name: functools.partial(_operator_loaded, name) for name in _OPERATORS})
 
 
 def _total(*numbers):

@@ -32,6 +32,7 @@ from evertrace._src.jit.lifting.callables import (
     lift_cached,
     lift_function,
     lift_method,
+    lift_operator,
     lift_partial,
     lift_parts,
     lift_wrapped,
@@ -489,12 +490,12 @@ _HANDLERS: dict[type, Any] = {
     **dict.fromkeys((int, float, complex), lift_host),
     **dict.fromkeys(
         (
-            types.MethodDescriptorType, types.WrapperDescriptorType,
-            types.MethodWrapperType, types.GetSetDescriptorType, types.MemberDescriptorType,
+            types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
             types.ClassMethodDescriptorType,
         ),
         lift_identity,
     ),
+    **dict.fromkeys((types.WrapperDescriptorType, types.MethodWrapperType), lift_operator),
     types.BuiltinFunctionType: lift_builtin,
     **dict.fromkeys((bytearray, array.array, memoryview), lift_buffer),
     Array: lift_array,

@@ -9,9 +9,9 @@ import sys
 import threading
 import types
 
-from evertrace._src.jit.lifting.asking import to_be_called
 from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.guards import Node
+from evertrace._src.jit.lifting.hostmodules import in_place_of_operator
 from evertrace._src.jit.lifting.inplace import Calling
 from evertrace._src.jit.lifting.uses import all_uses, uses_of_name
 from evertrace._src.jit.lifting.values import OWN_TO_CLASS
@@ -25,7 +25,6 @@ _DESCRIBED = DESCRIPTIVE | {"__annotations__"}
 WHOLE = frozenset({"__dict__"})
 """What code mentions that may go through all that is in a class, module or function."""
 
-_OPERATORS = (types.MethodWrapperType, types.WrapperDescriptorType)
 _SPACES = (type, types.FunctionType, types.MethodType, types.ModuleType)
 
 
@@ -98,10 +97,7 @@ class Spaces:
                     if real is delattr:
                         self.lifter.functions.deleted.add(name)
                 found = real(obj, name, *rest)
-                if real is not getattr or type(found) not in _OPERATORS:
-                    return found
-                made = to_be_called(found)
-                return found if made is found else Calling(found, made)
+                return in_place_of_operator(found) if real is getattr else found
 
             return Calling(real, stand_in)
 
