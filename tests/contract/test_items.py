@@ -449,3 +449,28 @@ def test_a_program_keeps_no_array_that_it_was_traced_with():
     f(X)
     gc.collect()
     assert [ref() for ref in gone] == [None] * 5
+
+
+def test_an_item_may_be_what_operators_return_that_know_no_operand():
+    items, s = [NotImplemented, 2], Record(n=0)
+    jitted = ev.jit(lambda: (items[s.n], (1).__add__(0.5) is items[s.n]))
+    for s.n in (0, 1, 0):
+        assert jitted() == (items[s.n], s.n == 0)
+
+
+def test_a_comparison_between_operators_is_asked_in_a_long_function():
+    far = "".join([f"        far = math.name{i} + math.other * {i}.125\n" for i in range(200)])
+    source = f"""
+def f(n):
+    if kept is int.__add__:
+        return n + 1
+    if n > 10**9:
+{far}
+    return n
+"""
+    names = {"kept": int.__add__, "math": None}
+    exec(source, names)
+    jitted = ev.jit(names["f"])
+    assert jitted(1) == 2
+    names["kept"] = int.__sub__
+    assert jitted(1) == 1

@@ -94,14 +94,14 @@ texts: Any = None
 
 
 class _Maker:
-    """The constant that computes a text: ``(a, b) @ maker``."""
+    """The constant that computes something of operands: ``maker[a, b]``, which may be anything."""
 
     __slots__ = ("fn",)
 
     def __init__(self, fn):
         self.fn = fn
 
-    def __rmatmul__(self, operands):
+    def __getitem__(self, operands):
         return self.fn(*operands)
 
 
@@ -239,7 +239,7 @@ def asking(code, globals: Any = types.MappingProxyType({})):
 
     def body(count, maker):
         load = encoded("LOAD_CONST", constants.place(_Maker(maker)))
-        return encoded("BUILD_TUPLE", count) + load + _MATMUL
+        return encoded("BUILD_TUPLE", count) + load + _ASK
 
     for i in _asked(writer.instructions):
         made = _made(writer.instructions, i)
@@ -537,10 +537,10 @@ def _caches(x):
 
 
 _CONTAINS_CACHES = _caches(_first("0 in x", "CONTAINS_OP"))
-_MATMUL = bytes((_OP["BINARY_OP"], _first("a @ b", "BINARY_OP").arg))
-_MATMUL += _caches(_first("a @ b", "BINARY_OP"))
 _REMAINDER = _first("a % b", "BINARY_OP")[2:4]
 _SUBSCRIPT = _first("a[b]", "BINARY_SUBSCR", "BINARY_OP")[2:4]
+_ASK = bytes((_OP["SWAP"], 2, *_SUBSCRIPT)) + _caches(_first("a[b]", "BINARY_SUBSCR", "BINARY_OP"))
+"""What asks a maker that was loaded behind a tuple of operands."""
 _CONSTANTS = frozenset({_CONST, _OP.get("LOAD_SMALL_INT")})
 _ATTRIBUTE = _OP["LOAD_ATTR"]
 _METHOD = _first("a.b()", "LOAD_METHOD", "LOAD_ATTR")

@@ -108,13 +108,10 @@ def _of_plain(operator):
 
 def in_place_of_operator(found):
     """Return what stands for an operator, of a number or of its type; other values as they are."""
-    if type(found) not in _METHODS:
-        return found
-    made = asking.to_be_called(found)
-    return found if made is found else Calling(found, made)
-
-
-_METHODS = (types.MethodWrapperType, types.WrapperDescriptorType)
+    if type(found) is types.MethodWrapperType:
+        made = asking.operators(found)
+        return found if made is None else Calling(found, made)
+    return _of_types.get(found, found) if type(found) is types.WrapperDescriptorType else found
 
 
 def _operator_loaded(name, owner):
@@ -140,14 +137,13 @@ _OPERATORS = frozenset(
     )
 )
 asking.operators = _operator_of
-asking.functions.update(
-    {
-        entry: _of_plain(entry)
-        for kind in (int, float, complex, bool)
-        for name, entry in vars(kind).items()
-        if name in _OPERATORS
-    }
-)
+_of_types = {
+    entry: Calling(entry, _of_plain(entry))
+    for kind in (int, float, complex, bool)
+    for name, entry in vars(kind).items()
+    if name in _OPERATORS
+}
+asking.functions.update({entry: made.called for entry, made in _of_types.items()})
 asking.functions[functools.reduce] = _applying(functools.reduce)
 asking.libraries.add(functools)
 asking.methods.update({name: functools.partial(_operator_called, name) for name in _OPERATORS})

@@ -133,9 +133,10 @@ class Writer:
           The positions of those that there was no room for.
         """
         gone, left = set(), set()
-        for i, x in enumerate(self.instructions):
-            if i not in bodies or i in gone:
+        for i in sorted(bodies, key=self._room):  # who has little needs a neighbour that is there
+            if i in gone:
                 continue
+            x = self.instructions[i]
             start = len(self.raw)
             for moved in ((i,), self._movable(i, gone)):
                 hole = self.instructions[moved[0]].start, self.instructions[moved[-1]].end
@@ -158,6 +159,9 @@ class Writer:
             self.raw += body
             self._note(x, start // 2, len(body) // 2)
         return left
+
+    def _room(self, i):
+        return self.instructions[i].end - self.instructions[i].start
 
     def bytes_of(self, i):
         """Return an instruction in bytes, with its caches."""
