@@ -7,6 +7,7 @@ import functools
 from functools import reduce
 from itertools import accumulate, starmap
 
+import numpy as np
 import pytest
 
 import evertrace as ev
@@ -58,3 +59,22 @@ def test_operators_of_numbers_take_numbers_that_change(way):
 def _shown(results):
     """Return results, numbers and arrays of them as one type."""
     return [x if x is NotImplemented else complex(x) for x in ev.tree.leaves(results)]
+
+
+def test_a_function_that_is_set_while_it_is_traced_is_the_one_that_is_called():
+    source = """
+def f(n):
+    global fn
+    first = fn(n, 1)
+    fn = other
+    return [first, fn(n, 1)]
+"""
+    for first, other in ((int.__add__, int.__sub__), (np.add, np.subtract), (max, min)):
+        names = {"fn": first, "other": other}
+        exec(source, names)
+        jitted = ev.jit(names["f"])
+        for _ in range(2):
+            names["fn"] = first
+            assert _shown(jitted(3)) == [first(3, 1), other(3, 1)]
+            assert names["fn"] is other
+            assert _shown(jitted(3)) == [other(3, 1), other(3, 1)]

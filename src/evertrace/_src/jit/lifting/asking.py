@@ -231,16 +231,12 @@ def asking(code, globals: Any = types.MappingProxyType({})):
     )
     writer = Writer(code)
     asker = Asker(code, "len" not in globals, writer.moved)
-    for x, name in _called(writer.instructions, code):
-        made = _in_place_of(name, globals)
-        if made is not None:
-            writer.call(x, constants.place(made))
-    bodies = {}
 
     def body(count, maker):
         load = encoded("LOAD_CONST", constants.place(_Maker(maker)))
         return encoded("BUILD_TUPLE", count) + load + _ASK
 
+    bodies = _of_called(writer, code, globals, constants, body)
     for i in _asked(writer.instructions):
         made = _made(writer.instructions, i)
         replaced = _replaced(writer.instructions, i, code, globals)
@@ -273,6 +269,20 @@ def asking(code, globals: Any = types.MappingProxyType({})):
         co_linetable=code.co_linetable + bytes(writer.lines),
         co_stacksize=code.co_stacksize + 2,
     )
+
+
+def _of_called(writer, code, globals, constants, body):
+    """Have calls of builtin types call what is in their place; return what asks other globals."""
+    bodies = {}
+    for i, name in _called(writer.instructions, code):
+        x = writer.instructions[i]
+        if name not in globals:
+            if name in conversions:
+                writer.call(x, constants.place(conversions[name]))
+        elif _in_place_of_value(globals[name]) is not None:  # now: the code may set it
+            load = encoded("LOAD_GLOBAL", x.arg - 1) + writer.bytes_of(i)[x.offset + 2 - x.start :]
+            bodies[i] = load + body(1, to_be_called) + _AS_METHOD
+    return bodies
 
 
 def _sayings(instructions, code):
@@ -332,20 +342,13 @@ def _named(x):
 
 
 def _called(instructions, code):
-    """Return the instructions that load a global to call it, with its name."""
+    """Return the places of what loads a global to call it, with its name."""
     return [
-        (x, code.co_names[x.arg >> 1])
-        for x, after in itertools.pairwise(instructions)
+        (i, code.co_names[x.arg >> 1])
+        for i, (x, after) in enumerate(itertools.pairwise(instructions))
         # What was imported by name is loaded so for a call of its attribute as well.
         if x.op == _GLOBAL and x.arg & 1 and after.op not in (_ATTRIBUTE, _METHOD.op)
     ]
-
-
-def _in_place_of(name, globals):
-    """Return what is called in place of what a name stands for, or None."""
-    if name not in globals:
-        return conversions.get(name)
-    return _in_place_of_value(globals[name])
 
 
 def to_be_called(value):
