@@ -140,7 +140,9 @@ def jit(
         hint: what needs more traces takes them; under strict rules it says nothing. The arrays may
         be deep in the arguments.
       dims: the same by names of arguments: ``{"x": {0: "b"}, "y": {0: "b"}}``, or as a text,
-        ``"x: b, ...; y: b"``, in which ``...``, ``_`` and numbers stand for axes as they are.
+        ``"x: 2*b, ...; y: b"``, in which ``...``, ``_`` and numbers stand for axes as they are.
+        Here a size may be a multiple of a name, plus or minus a number; arrays of other sizes than
+        declared are a `ShapeError`.
       compiler_options: XLA flags by name.
       strict: whether to trace by JAX's own rules: nothing that the function reads besides its
         arguments is lifted, Python numbers are traced. So it is where an installed package that was

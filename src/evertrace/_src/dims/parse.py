@@ -31,6 +31,8 @@ class Parser:
       what: what the text is, for errors.
     """
 
+    END = _END
+
     def __init__(self, text: str, scope, what: str):
         if len(text) > _MOST_CHARACTERS:
             raise errors.user_error(

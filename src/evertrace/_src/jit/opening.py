@@ -18,7 +18,8 @@ from evertrace._src import dims, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import Tracer
-from evertrace._src.dims.expression import variable
+from evertrace._src.dims.expression import variable, variables
+from evertrace._src.dims.multiples import multiple_of
 from evertrace._src.dims.scope import OpenScope
 from evertrace._src.jit.lifting import hostsizes, recipes
 from evertrace._src.jit.lifting.guards import OF_ANY_SIZE
@@ -104,8 +105,7 @@ class Opening:
         looked_at = {n.index: n for n in (*self._open, *arguments)}
         self._guards = guards.of_any_size(looked_at)
         self._places = [
-            (i, [str_of(n) if dims.is_dim(n) else n for n in shape_wanted(node)])
-            for i, node in looked_at.items()
+            (i, [multiple_of(n) or n for n in shape_wanted(node)]) for i, node in looked_at.items()
         ]
 
     def sizes(self, roots):
@@ -148,12 +148,6 @@ class Opening:
             asked += hostsizes.asked(self.recorded.sized)
         sizes = [f"{name} >= {self.scope.least}" for name in self.scope.hints]
         return f"made without a trace of {', '.join(places)}", *sizes, *dict.fromkeys(asked)
-
-
-def str_of(size):
-    """Return the name of a variable."""
-    ((monomial, _),) = size.terms.items()
-    return monomial[0][0].name
 
 
 # ------------------------------------------------------------------------ which sizes
@@ -250,49 +244,62 @@ def _columns(found, seen):
 
 def declared_plan(axes):
     """Return the plan that opens the axes that are declared to change."""
-    scope, wrong = OpenScope({}), "an axis of size 0 or 1, or sizes of one name that differ"
+    scope, wrong = OpenScope({}), "a variable that is 0 or 1, or sizes that are of no one value"
 
     def shapes(node, shape):
         sizes = list(shape)
-        for axis, name in _declared_of(node, axes):
+        for axis, declared in _declared_of(node, axes):
             if -len(shape) <= axis < len(shape):
-                n = shape[axis]
-                if n < 2 or scope.hints.setdefault(name, n) != n:
+                n = declared.solved(shape[axis])
+                if n is None or n < 2 or scope.hints.setdefault(declared.name, n) != n:
                     scope.why = scope.why or wrong
                     return None
-                sizes[axis] = variable(scope, name)
+                sizes[axis] = declared.size(scope)
         return tuple(sizes) if any(map(dims.is_dim, sizes)) else None
 
     return Plan(scope, shapes)
 
 
 def _declared_of(node, axes):
-    """Return the pairs (axis, name) that are declared of the argument that a node is found in."""
+    """Return the pairs (axis, size) that are declared of the argument that a node is found in."""
     while node.parent is not None:
         node = node.parent
     return axes.of(node) if node.kind == "root" else ()
 
 
 def check_declared(function, guards, axes):
-    """Raise if axes of arguments that `dims` gives one name are of several sizes."""
+    """Raise if axes of arguments are of other sizes than `dims` says."""
     if not axes or not axes.names:
         return
     seen: dict[str, tuple] = {}
     for node in guards.nodes:
         shape = shape_wanted(node) if node.check in OF_ANY_SIZE else ()
-        for axis, name in _declared_of(node, axes):
-            if not -len(shape) <= axis < len(shape):
-                continue
-            n, place = shape[axis], f"axis {axis} of {node.name}"
-            m, other = seen.setdefault(name, (n, place))
-            if n != m:
-                raise errors.user_error(
-                    errors.ShapeError,
-                    f"jit({function}): dims says that {other} and {place} are of one size, "
-                    f"{name}, and they are of sizes {m} and {n}.",
-                    fix="pass arrays of one size, or give the axes different names.",
-                    anchor="shape",
-                )
+        for axis, declared in _declared_of(node, axes):
+            if -len(shape) <= axis < len(shape):
+                found = declared, shape[axis], f"axis {axis} of {node.name}"
+                _check_sizes(function, seen.setdefault(declared.name, found), found)
+
+
+def _check_sizes(function, first, second):
+    """Raise unless an axis has the value of its variable that another one has, maybe itself."""
+    (declared, n, place), (other_declared, m, other) = second, first
+    value = declared.solved(n)
+    if value is not None and value == other_declared.solved(m):
+        return
+    words, other_words = [d.text(OpenScope({})) for d in (declared, other_declared)]
+    if value is None:
+        says = f"{place} is of size {words}, and it is of size {n}."
+        fix = "pass an array of such a size, or leave the axis out of `dims`."
+    elif declared == other_declared:
+        says = f"{other} and {place} are of one size, {words}, and they are of sizes {m} and {n}."
+        fix = "pass arrays of one size, or give the axes different names."
+    else:
+        says = f"{other} is of size {other_words} and {place} of size {words}, "
+        says += f"and they are of sizes {m} and {n}."
+        fix = "pass arrays of such sizes, or give the axes different names."
+    raise errors.user_error(
+        errors.ShapeError, f"jit({function}): dims says that {says}", fix=fix, anchor="shape"
+    )
 
 
 # ------------------------------------------------------------------------ which traces
@@ -320,8 +327,17 @@ def opened(recorded, scope):
     """
     if scope.why is not None:
         raise NotOpenError(scope.why)
-    kept = recorded.effects or recorded.number is not None or recorded.rules
-    if kept or recorded.host.late_names or any(isinstance(x, Tracer) for x in recorded.consts):
+    check_left(recorded)
+    found = {name for x in filter(_is_open, recorded.guards.nodes) for n in shape_wanted(x)
+             for name in variables(n)}  # fmt: skip
+    if not found or found != set(scope.hints):
+        raise NotOpenError("no array has the size")
+    return Opening(recorded, scope)
+
+
+def check_left(recorded):
+    """Raise unless what calls of a trace leave behind is understood."""
+    if recorded.effects or recorded.number is not None or recorded.host.late_names:
         raise NotOpenError("effects")
     check_recipe(recorded.result)
     for write in recorded.writes:
@@ -329,11 +345,15 @@ def opened(recorded, scope):
             raise NotOpenError("a NumPy array is written to")
         for recipe in write.values():
             check_recipe(recipe)
-    found = {str_of(n) for x in filter(_is_open, recorded.guards.nodes) for n in shape_wanted(x)
-             if dims.is_dim(n)}  # fmt: skip
-    if not found or found != set(scope.hints):
-        raise NotOpenError("no array has the size")
-    return Opening(recorded, scope)
+
+
+def _is_hopeless(variant):
+    """Whether a trace leaves behind what an open one could not."""
+    try:
+        check_left(variant.recorded)
+    except NotOpenError:
+        return True
+    return False
 
 
 def is_for_others(found):
