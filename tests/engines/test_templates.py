@@ -2,6 +2,7 @@
 
 import math
 import operator
+import re
 import sys
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.export.symbolic_functions import FUNCTIONS, UNDECIDED
 
 pytestmark = pytest.mark.usefixtures("needs_native")
 
-FIRST = (5, 6, 9)  # two traces, and the open one
+FIRST = (5, 6, 9)  # a trace, the open one, and what is made of it
 SIZES = (1, 2, 3, 7, 64, 65, 1000)
 
 
@@ -163,8 +164,8 @@ def test_fifty_sizes_take_one_template():
     for n in range(11, 61):
         f(rows(n, 64))
     made, filled = template.counts.made - before[0], template.counts.filled - before[1]
-    # Two sizes are traced; that products of 32 rows are estimated otherwise is no question.
-    assert (f.cache_info().misses, made, filled) == (3, 1, 47)
+    # One size is traced by itself; that products of 32 rows are estimated otherwise is no question.
+    assert (f.cache_info().misses, made, filled) == (2, 1, 48)
 
 
 def test_a_new_size_runs_few_functions():
@@ -219,6 +220,25 @@ def test_loops_are_fused_for_sizes_that_are_called_often(monkeypatch):
     want = f(rows(1000))
     found = [f(rows(1000)) for _ in range(4)]
     np.testing.assert_allclose(found, [want] * 4, rtol=1e-6)
+
+
+def test_a_size_whose_loops_take_long_is_fused_sooner(monkeypatch):
+    pytest.importorskip("llvmlite")
+    monkeypatch.setattr(engine, "FUSED_FROM_COST", 1e3)
+    monkeypatch.setattr(engine, "COST_UNFUSED", 1e6)
+    searched, divider = [], engine._divider
+    monkeypatch.setattr(
+        engine, "_divider", lambda fuses: (searched.append(fuses), divider(fuses))[1]
+    )
+    f: Any = ev.jit(lambda x: jnp.tanh(jnp.tanh(x)).sum(), engine="auto")
+    said = []
+    for n in (500, 600, 20_000, 600_000):
+        f(rows(n))
+        runs = re.findall(r"from (\d+) calls of this size on", str(f.explain()))
+        said.append((runs, searched.count(engine.AUTO)))
+    assert said[:2] == [([], 1), (["50"], 1)]
+    assert 2 <= int(said[2][0][1]) < 50
+    assert said[3] == (said[2][0], 2)  # at once, as it is in a program of one size
 
 
 def test_types_are_found_anew_where_no_template_is(monkeypatch):

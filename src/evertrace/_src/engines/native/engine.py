@@ -39,6 +39,9 @@ FUSED_FROM_COST = 5e4
 RUNS_UNFUSED = 50
 """Runs of one size of an open program; from then on its loops are compiled together."""
 
+COST_UNFUSED = 1e8
+"""Nanoseconds of loops that such runs may take in all: three times what most kernels compile in."""
+
 MOST_LEFT = 5
 """How many kinds of operations are named that are in no kernel."""
 
@@ -267,19 +270,25 @@ class SizeRunner(TapeRunner):
     def __init__(self, jaxpr, made, donated):
         super().__init__(jaxpr, made)
         self._jaxpr, self._donated, self.runs = jaxpr, donated, 0
+        self._most = _runs_unfused(made)
 
     def run(self, args):
         """Run once; returns one array for each output."""
-        if self.runs < RUNS_UNFUSED:
+        if self.runs < self._most:
             self.runs += 1
-            if self.runs == RUNS_UNFUSED:
+            if self.runs == self._most:
                 made = compile_jaxpr(self._jaxpr, False, self._donated, AUTO)
                 self.tape = made.tape or self.tape
         return super().run(args)
 
     def flat(self):
         """Return what C++ runs it with, once it has its own tape."""
-        return super().flat() if self.runs >= RUNS_UNFUSED else NotImplemented
+        return super().flat() if self.runs >= self._most else NotImplemented
+
+
+def _runs_unfused(made):
+    """Return how often one size of many runs before its loops are compiled together."""
+    return min(RUNS_UNFUSED, int(COST_UNFUSED / made.loops))
 
 
 _FUSES = {"auto": AUTO, "native": 0, "fused": FUSED_FROM}
@@ -289,16 +298,20 @@ def offer(jaxpr, request):
     """Offer to run a jaxpr without constvars; see `engines.protocol`."""
     fuses = _FUSES[request.wanted]
     is_rare = fuses == AUTO and type(jaxpr) is Filled
-    made = compile_jaxpr(jaxpr, request.wanted != "auto", request.donated, fuses, is_rare)
+    is_wanted = request.wanted != "auto"
+    made = compile_jaxpr(jaxpr, is_wanted, request.donated, fuses, is_rare)
+    waits = is_rare and made.tape is not None and made.loops > FUSED_FROM_COST
+    if waits and _runs_unfused(made) < 2:  # one run takes longer than to compile its loops
+        made, waits = compile_jaxpr(jaxpr, is_wanted, request.donated, fuses), False
     if made.tape is None:
         return Offer(None, made.reason, made.eqn)
     request.took(request.name, made.seconds)
-    if not is_rare or made.loops <= FUSED_FROM_COST:
+    if not waits:
         return Offer(TapeRunner(jaxpr, made), made.reason)
-    reason = functools.partial(_fused_later, made.reason)
+    reason = functools.partial(_fused_later, made.reason, _runs_unfused(made))
     return Offer(SizeRunner(jaxpr, made, request.donated), reason)
 
 
-def _fused_later(reason):
-    later = f"loops are compiled together from {RUNS_UNFUSED} calls of this size on, where it pays"
+def _fused_later(reason, runs):
+    later = f"loops are compiled together from {runs} calls of this size on, where it pays"
     return f"{in_words(reason)}; {later}"
