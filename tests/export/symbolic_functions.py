@@ -171,6 +171,13 @@ FUNCTIONS = {
     "argwhere": lambda x: jnp.argwhere(x > 0, size=2),
     "det_of_size": lambda x: jnp.linalg.det(x @ x.T / 8 + jnp.eye(x.shape[0])),
     "slogdet_of_size": lambda x: jnp.linalg.slogdet(x @ x.T + jnp.eye(x.shape[0])),
+    "grad_det": lambda x: ev.grad(lambda x: jnp.linalg.det(x @ x.T / 8 + jnp.eye(x.shape[0])))(x),
+    "grad_slogdet": lambda x: ev.grad(
+        lambda x: jnp.linalg.slogdet(x @ x.T / 8 + jnp.eye(x.shape[0]))[1]
+    )(x),
+    "pinv": lambda x: jnp.linalg.pinv(x @ x.T + jnp.eye(x.shape[0])),
+    "lstsq": lambda x: jnp.linalg.lstsq(x.T @ x + jnp.eye(4), x.T)[0],
+    "custom_rule": lambda x: ev.nn.relu(x) + ev.nn.silu(x) + ev.nn.gelu(x),
     "singular_values": lambda x: jnp.linalg.svd(x, compute_uv=False),
     "svd": _by_svd,
     "svd_complete": lambda x: jnp.abs(jnp.linalg.svd(x)[1]),

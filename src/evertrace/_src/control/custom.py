@@ -13,7 +13,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from evertrace._src import doors, dtypes, errors, tree
+from evertrace._src import dims, doors, dtypes, errors, tree
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays, same_type, structure_difference
@@ -256,8 +256,15 @@ def symbolic_zero(aval):
 
 
 def zero_tangent(aval):
-    """Return the zero tangent of a value: float0 for what has no tangents."""
-    return zeros(aval) if is_inexact(aval) else np.zeros(aval.shape, dtypes.float0)
+    """Return the zero tangent of a value: float0 for what has no tangents.
+
+    NumPy has no arrays of symbolic sizes: for those it is a `SymbolicZero`.
+    """
+    if is_inexact(aval):
+        return zeros(aval)
+    if any(map(dims.is_dim, aval.shape)):
+        return symbolic_zero(aval)
+    return np.zeros(aval.shape, dtypes.float0)
 
 
 def is_no_tangent(x):

@@ -223,6 +223,7 @@ custom_jvp_call_p: Primitive = Primitive(
     divide=of_call("call_jaxpr"),
     multiple_results=True,
     cache_types=False,
+    for_transformations=("jvp",),
     show=("name", "call_jaxpr", "jvp", "symbolic_zeros"),
     abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
     effects=custom.effects,

@@ -382,6 +382,7 @@ custom_vjp_call_p: Primitive = Primitive(
     divide=of_call("call_jaxpr"),
     multiple_results=True,
     cache_types=False,
+    for_transformations=("fwd", "bwd"),
     show=("name", "bwd", "call_jaxpr", "fwd", "symbolic_zeros"),
     abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
     effects=custom.effects,

@@ -235,6 +235,7 @@ custom_vmap_call_p = Primitive(
     divide=of_call("call_jaxpr"),
     multiple_results=True,
     cache_types=False,
+    for_transformations=("rule",),
     show=("name", "call_jaxpr", "rule"),
     abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
     effects=custom.effects,

@@ -256,6 +256,8 @@ class Primitive:
         them, too.
       flags: names of the params that are True or False: engines read others each in its own way.
       moves: whether a NaN in a result was one in an operand: what checks look for was there before.
+      for_transformations: names of the params that are functions which transformations call;
+        running the operation never does.
       is_tape_of_plans: whether a plan of an eager function takes it as a tape of its own, which
         gives the bits of `host`, but for running sums of floats.
       **rules: the slots described at the top of this module.
@@ -270,8 +272,8 @@ class Primitive:
 
     __slots__ = (
         *RULE_SLOTS, "__weakref__", "_calls", "_types", "cache_types", "dtypes", "effects",
-        "elementwise", "flags", "is_call", "is_tape_of_plans", "moves", "multiple_results", "name",
-        "physical", "show",
+        "elementwise", "flags", "for_transformations", "is_call", "is_tape_of_plans", "moves",
+        "multiple_results", "name", "physical", "show",
     )  # fmt: skip
 
     # What interpreters of jaxprs ask for JAX's `core.call`: our calls are all like those of `jit`.
@@ -310,6 +312,7 @@ class Primitive:
         dtypes: tuple[str, ...] = (),
         flags: tuple[str, ...] = (),
         moves: bool = False,
+        for_transformations: tuple[str, ...] = (),
         is_tape_of_plans: bool = False,
         **rules: Any,
     ) -> None:
@@ -324,6 +327,7 @@ class Primitive:
         self.dtypes = dtypes
         self.flags = flags
         self.moves = moves
+        self.for_transformations = for_transformations
         self.is_tape_of_plans = is_tape_of_plans
         for slot in RULE_SLOTS:
             setattr(self, slot, rules.pop(slot, None))

@@ -197,7 +197,7 @@ def _changing_plan(roots, others):
     found: Any = None
     seen: list[dict[str, tuple]] = []
     for other in reversed(others):
-        alike = other.guards.shapes(roots)
+        alike = None if _is_hopeless(other) else other.guards.shapes(roots)
         if alike is None:
             continue
         found = found or {node.name: shape for node, shape in alike}
@@ -342,6 +342,8 @@ def check_left(recorded):
     check_recipe(recorded.result)
     for write in recorded.writes:
         if write.kind == "ndarray":
+    if any(isinstance(x, Tracer) for x in recorded.consts):
+        raise NotOpenError("a tracer is captured")
             raise NotOpenError("a NumPy array is written to")
         for recipe in write.values():
             check_recipe(recipe)

@@ -76,6 +76,7 @@ def permutation(
 
 def _population(name, x) -> tuple[Any, bool]:
     """Return (count, True) for an integer argument, else (array, False)."""
+    x = dims.bare(x)
     if dims.is_dim(x):
         return x, True
     if isinstance(x, int | np.integer) or getattr(x, "shape", None) == ():

@@ -56,7 +56,10 @@ class _Template:
             if eqn.primitive is dim_as_value_p
         ]
         for eqn in jaxpr.eqns:
-            names = tuple([k for k, x in eqn.params.items() if _holds_sizes(x, templates)])
+            unused = eqn.primitive.for_transformations  # no one transforms a program of a call
+            names = tuple(
+                [k for k, x in eqn.params.items() if k not in unused and _holds_sizes(x, templates)]
+            )
             results = eqn.outvars if eqn.primitive is dim_as_value_p else ()
             found: set[int] = {id(v) for v in eqn.outvars if _is_open(v.aval)} | {
                 id(v) for v in results
