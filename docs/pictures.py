@@ -179,7 +179,7 @@ def sizes() -> None:
     plt.legend(frameon=False, fontsize=8, loc="upper left")
 
 
-TRACED_ALONE = 2
+TRACED_ALONE = 1
 """So many sizes are traced before one is left open."""
 
 

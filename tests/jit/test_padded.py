@@ -64,18 +64,18 @@ NOT_PADDED = {
     "cholesky_batch", "concatenate", "concatenate_ones", "cond", "conv", "conv_along",
     "cross_entropy", "cumprod", "cumsum", "delete_flat", "delete_last", "delete_slice",
     "det_of_size", "digitize", "dropout", "dynamic_slice", "fft", "fft_along", "first", "flip",
-    "fori", "gather", "grad_columns", "hstack", "insert", "insert_flat", "insert_last",
-    "insert_rows", "insert_several", "interp", "last", "linspace", "map", "median",
-    "median_columns", "nanmedian", "nonzero", "nonzero_of_size", "normal", "nuclear_norm",
-    "one_hot", "one_hot_of_size", "pad", "pad_by_size", "pad_edges_by_size", "percentile",
-    "permutation", "permutation_each", "permutation_of_numbers", "quantile", "quantile_lower",
-    "ravel", "reduce_window", "repeat", "repeat_by_size", "repeat_by_size_flat", "reshape_flat",
-    "reshape_known", "reverse", "roll", "roll_by_size", "scan", "searchsorted",
-    "searchsorted_right", "searchsorted_rows", "segment_sum", "set", "singular_values",
-    "slice_back", "slice_step", "slice_step_from", "slice_step_from_end", "slice_step_to",
-    "slice_step_within", "slice_tail", "slice_within", "slogdet_of_size", "solve_along", "sort",
-    "stack", "svd", "svd_complete", "take", "take_along", "tile", "top_k_columns", "uniform",
-    "unstack", "while",
+    "fori", "gather", "grad_columns", "grad_det", "grad_slogdet", "hstack", "insert",
+    "insert_flat", "insert_last", "insert_rows", "insert_several", "interp", "last", "linspace",
+    "map", "median", "median_columns", "nanmedian", "nonzero", "nonzero_of_size", "normal",
+    "nuclear_norm", "one_hot", "one_hot_of_size", "pad", "pad_by_size", "pad_edges_by_size",
+    "percentile", "permutation", "permutation_each", "permutation_of_numbers", "pinv",
+    "quantile", "quantile_lower", "ravel", "reduce_window", "repeat", "repeat_by_size",
+    "repeat_by_size_flat", "reshape_flat", "reshape_known", "reverse", "roll", "roll_by_size",
+    "scan", "searchsorted", "searchsorted_right", "searchsorted_rows", "segment_sum", "set",
+    "singular_values", "slice_back", "slice_step", "slice_step_from", "slice_step_from_end",
+    "slice_step_to", "slice_step_within", "slice_tail", "slice_within", "slogdet_of_size",
+    "solve_along", "sort", "stack", "svd", "svd_complete", "take", "take_along", "tile",
+    "top_k_columns", "uniform", "unstack", "while",
 }  # fmt: skip
 """Functions that do more along the open axis than is known to be right there."""
 
@@ -136,12 +136,12 @@ def test_padding_changes_nothing(name, rest):
 # ------------------------------------------------------------------------ how it is run
 
 
-def test_fifty_sizes_are_compiled_six_times(compiled):
+def test_fifty_sizes_are_compiled_five_times(compiled):
     f: Any = ev.jit(training_step, engine="xla")
-    for n in (1, 2, 3, *range(4, 51, 6)):
+    for n in range(1, 51):
         assert_same(f(rows(n)), training_step(rows(n)))
-    # Three sizes of their own, then programs for up to 16, 32 and 64.
-    assert compiled.count("training_step") == 6
+    # Two sizes of their own, then programs for up to 16, 32 and 64.
+    assert compiled.count("training_step") == 5
     assert "by a program for sizes up to 64, as often as 50 times" in str(f.explain())
 
 
@@ -152,7 +152,7 @@ def test_a_size_that_is_called_often_is_compiled(compiled, monkeypatch):
     for n in (2, 3, 4, 5, 6, 6, 6, 6, 5):
         assert_same(f(rows(n)), (jnp.tanh(rows(n)).sum(), rows(n)))
         counts.append(len(compiled))
-    assert counts == [1, 2, 3, 4, 4, 4, 5, 5, 5]
+    assert counts == [1, 2, 3, 3, 3, 3, 4, 4, 4]
 
 
 def test_a_program_that_cannot_be_padded_is_compiled_for_each_size(compiled):

@@ -1,6 +1,6 @@
 """Programs for sizes that change: a trace with symbolic sizes, of which others are made.
 
-After two traces of a function that differ in sizes of arrays only, the third is an *open* one:
+After a trace of a function, the next that differs in sizes of arrays only is an *open* one:
 the sizes that differ are expressions (`dims`), each question about them is decided for all sizes or
 kept with its answer, and where a call's sizes give the same answers, its variant is made from the
 program of the open trace, by putting the numbers in: the function is not traced again. The type
@@ -25,14 +25,15 @@ from evertrace._src.jit.lifting import hostsizes, recipes
 from evertrace._src.jit.lifting.guards import OF_ANY_SIZE
 from evertrace._src.transforms.filling import Filling, NotOpenError
 
-TRACED_BEFORE = 2
-"""So many calls that differ in sizes are traced before one is traced for open sizes."""
+COMPARED = 2
+"""So many of the latest calls are compared, so that sizes that were equal in one may differ."""
 
 MOST_TRIED = 4
 """Open traces of calls that are alike but for sizes: also in what the function closes over."""
 
 DOUBTFUL = MOST_TRIED // 2
-"""What an open trace counts as that was good for its own sizes only: a second one is the last."""
+"""What an open trace counts as that failed or was good for its own sizes only: a second one is the
+last."""
 
 
 MOST_KEPT = 128
@@ -63,7 +64,7 @@ class Openings:
           kept: the variants that were traced.
           axes: what `declared` has returned.
         """
-        if len(kept) < TRACED_BEFORE and not axes:
+        if not kept and not axes:
             return None
         pattern = pattern_of(key)
         others = [v for v in kept if type(v.key) is tuple and pattern_of(v.key) == pattern]
@@ -71,7 +72,7 @@ class Openings:
             return None
         if axes:
             return declared_plan(axes)
-        return _changing_plan(roots, others) if len(others) >= TRACED_BEFORE else None
+        return _changing_plan(roots, others)
 
     def clear(self):
         """Forget all."""
@@ -119,7 +120,9 @@ class Opening:
                 if type(size) is int:
                     if n != size:
                         return None
-                elif values.setdefault(size, n) != n:
+                    continue
+                value = size.solved(n)
+                if value is None or values.setdefault(size.name, value) != value:
                     return None
         is_whole = len(values) == len(self.scope.hints)
         return values if is_whole and self.scope.fits(values) else None
@@ -202,9 +205,9 @@ def _changing_plan(roots, others):
             continue
         found = found or {node.name: shape for node, shape in alike}
         seen.append({node.name: shape_wanted(node) for node, _ in alike})
-        if len(seen) == TRACED_BEFORE:
+        if len(seen) == COMPARED:
             break
-    if found is None or len(seen) < TRACED_BEFORE:
+    if found is None:
         return None
     columns = _columns(found, seen)
     if not columns or any(sizes[0] < 2 for sizes in columns):
@@ -339,11 +342,11 @@ def check_left(recorded):
     """Raise unless what calls of a trace leave behind is understood."""
     if recorded.effects or recorded.number is not None or recorded.host.late_names:
         raise NotOpenError("effects")
+    if any(isinstance(x, Tracer) for x in recorded.consts):
+        raise NotOpenError("a tracer is captured")
     check_recipe(recorded.result)
     for write in recorded.writes:
         if write.kind == "ndarray":
-    if any(isinstance(x, Tracer) for x in recorded.consts):
-        raise NotOpenError("a tracer is captured")
             raise NotOpenError("a NumPy array is written to")
         for recipe in write.values():
             check_recipe(recipe)
