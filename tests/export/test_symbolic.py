@@ -7,7 +7,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import export
+from evertrace import export, lax
 from evertrace._src import doors
 from evertrace._src.export import container
 from evertrace.errors import InconclusiveDimensionOperation
@@ -242,13 +242,39 @@ def test_sizes_of_several_scopes_are_refused():
     [
         (lambda x: x if x.shape[0] == 1 else x[1:], "whether b == 1 is not known for all sizes"),
         (lambda x: x if x.shape[0] > 1 else -x, "whether b > 1 is not known for all sizes"),
-        (lambda x: [x for _ in range(x.shape[0])], "size b is used where a number is needed"),
+        (lambda x: [x for _ in range(x.shape[0])], "size b .*is used where a number is needed"),
         (lambda x: x.reshape(2, -1, 3), r"constraints=\('mod\(4\*b, 6\) == 0',\)"),
+        (lambda x: jnp.zeros(max(x.shape[0], 4)), r"constraints=\('b >= 4',\)"),
+        (lambda x: jnp.convolve(x[:, 0], jnp.ones(3)), r"constraints=\('b >= 3',\)"),
+        (lambda x: jnp.convolve(x[:, 0], x[:, 1]), "size b - 1 .*is used where a number is needed"),
+        (lambda x: sum(row for row in x), "size b .*is used where a number is needed"),
+        (lambda x: x * len(x), "size b .*is used where a number is needed"),
+        (lambda x: jnp.split(x, 2), r"constraints=\('mod\(b, 2\) == 0',\)"),
+        (lambda x: lax.top_k(x.T, 2), r"constraints=\('b >= 2',\)"),
     ],
 )
 def test_questions_that_sizes_do_not_answer_are_errors_of_the_trace(f, message):
-    with pytest.raises(InconclusiveDimensionOperation, match=message):
+    with pytest.raises(InconclusiveDimensionOperation, match=message) as caught:
         exported(f)
+    text = str(caught.value)
+    assert re.search(r"\n  at .*test_symbolic.py:\d+ in <lambda>", text)
+    assert " (x.shape[0] is b)" in text
+    assert re.search(
+        r"Fix: (declare what is meant|.* `lax.fori_loop\(0, x.shape\[0\], ...\)`)", text
+    )
+
+
+def test_errors_say_which_argument_a_size_is_from():
+    (b,) = export.symbolic_shape("b")
+
+    x, y = ev.ShapeDtypeStruct((3,), F32), ev.ShapeDtypeStruct((5, 2 * b), F32)
+    with pytest.raises(
+        InconclusiveDimensionOperation, match=r"\(batch\['y'\].shape\[1\] is 2\*b\)"
+    ):
+        export.export(ev.jit(lambda first, batch: batch["y"].reshape(7, -1)))(x, {"y": y})
+    with pytest.raises(InconclusiveDimensionOperation) as caught:  # of another program
+        export.export(ev.jit(lambda z: z.reshape(7, -1)))(ev.ShapeDtypeStruct((b,), F32))
+    assert "(z.shape[0] is b)" in str(caught.value)
 
 
 def test_arguments_are_made_specs_by_texts():

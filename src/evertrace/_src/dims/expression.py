@@ -518,8 +518,8 @@ class Dim:
         self.scope.show()
         raise errors.user_error(
             errors.InconclusiveDimensionOperation,
-            f"the symbolic size {text_of(self)} is used where a number is needed: it has no value "
-            "while a program for all sizes is traced.",
+            f"the symbolic size {text_of(self)}{_where(self)} is used where a number is needed: it "
+            "has no value while a program for all sizes is traced.",
             fix="use the size in shapes and arithmetic only; loop over it with "
             "`lax.fori_loop(0, x.shape[0], ...)` or `lax.scan`; or export for a size that is a "
             "number.",
@@ -583,10 +583,18 @@ def undecided_error(a, sign, b):
     proposal = _proposal(a, sign, b)
     return errors.user_error(
         errors.InconclusiveDimensionOperation,
-        f"whether {text_of(a)} {sign} {text_of(b)} is not known for all sizes.",
+        f"whether {text_of(a)} {sign} {text_of(b)} is not known for all sizes{_where(a, b)}.",
         fix=f"declare what is meant, e.g. `symbolic_shape(..., constraints=({proposal!r},))`.",
         anchor="symbolic-shapes",
     )
+
+
+def _where(*sizes):
+    """Return what is known of where the variables of sizes come from, in words."""
+    places: Any = next(x for x in sizes if type(x) is Dim).scope.places
+    names = sorted(set().union(*map(variables, sizes)))
+    found = dict.fromkeys([places[name] for name in names if name in places])
+    return f" ({', '.join(found)})" if found else ""
 
 
 def _proposal(a, sign, b):

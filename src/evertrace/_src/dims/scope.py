@@ -3,7 +3,8 @@
 import operator
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from evertrace._src import errors, source
@@ -58,6 +59,9 @@ class SymbolicScope:
     """
 
     most: float = LARGEST
+
+    # Variable -> where it is from, in words, in the program that is traced.
+    places: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, constraints: Sequence[str] = (), *, least: int = 1):
         if isinstance(constraints, str):

@@ -441,6 +441,9 @@ def export(
 
     @shortened
     def exporter(*args, **kwargs):
+        if (signature := getattr(fun_jit, "_signature", None)) is not None:
+            call = signature.flatten(args, kwargs)
+            symbolic.note_places(call.leaves, signature.leaf_names(call))
         traced = fun_jit.trace(*args, **kwargs)
         layout = placed.layout_of(traced)
         trees = traced.in_tree, traced.out_tree

@@ -15,7 +15,7 @@ import numpy as np
 
 from evertrace._src import dims, errors, tree
 from evertrace._src.core.aval import ShapeDtypeStruct
-from evertrace._src.dims.expression import variables
+from evertrace._src.dims.expression import text_of, variables
 from evertrace._src.dims.scope import SymbolicScope
 from evertrace._src.dims.shapes import UnknownSizes, sizes_of, symbolic_shape
 from evertrace._src.support import set_module
@@ -23,6 +23,23 @@ from evertrace._src.support import set_module
 public = set_module("evertrace.export")
 
 _HOLE = re.compile("⟦([^⟧]*)⟧")
+
+
+def note_places(leaves, names):
+    """Tell the scopes of symbolic sizes which arguments they are from, for errors.
+
+    Args:
+      leaves: what a program is exported for.
+      names: what users call these.
+    """
+    places: dict[Any, dict[str, str]] = {}
+    for leaf, name in zip(leaves, names, strict=True):
+        for d, n in enumerate(getattr(leaf, "shape", ())):
+            for found in variables(n) if dims.is_dim(n) else ():
+                text = f"{name}.shape[{d}] is {text_of(n)}"
+                places.setdefault(n.scope, {}).setdefault(found, text)
+    for scope, found in places.items():
+        scope.places = found
 
 
 @public

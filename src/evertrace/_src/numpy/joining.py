@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import rows_of
 from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.core.tracer import Tracer, concrete_value
+from evertrace._src.lax.slicing import dynamic_slice_in_dim
 from evertrace._src.numpy import creation
 from evertrace._src.numpy.arguments import (
     canonical_axis,
@@ -435,8 +436,22 @@ def _split(name, ary, where, axis):
             return [slice_in_dim(x, a, max(a, b), axis) for a, b in zip(starts, stops, strict=True)]
         sizes = tuple(b - a for a, b in zip(starts, stops, strict=True))
     else:
-        sizes = _section_sizes(name, x, static_int(name, "indices_or_sections", where), axis)
+        sections = static_int(name, "indices_or_sections", where)
+        if name == "array_split" and dims.is_unknown(size) and sections > 0:
+            return _sections_of_any_size(x, size, sections, axis)
+        sizes = _section_sizes(name, x, sections, axis)
     return list(split_p.bind(x, sizes=sizes, axis=axis))
+
+
+def _sections_of_any_size(x, size, sections, axis):
+    """Return parts that differ by one at most, where it is not known which do."""
+    out, start = [], 0
+    for i in range(sections):
+        each = (size + sections - 1 - i) // sections
+        begin = operand("array_split", start)
+        out.append(dynamic_slice_in_dim(x, begin, each, axis, allow_negative_indices=False))
+        start = start + each
+    return out
 
 
 def _section_sizes(name, x, sections, axis):
@@ -448,6 +463,9 @@ def _section_sizes(name, x, sections, axis):
             fix="pass a positive number.",
             anchor="shape-split",
         )
+    if name == "array_split" and dims.is_dim(size):
+        parts = [(size + sections - 1 - i) // sections for i in range(sections - 1)]
+        return *parts, size - sum(parts)  # floordiv(size, sections), and seen to add up
     each, rest = divmod(size, sections)
     if rest and name != "array_split":
         raise errors.user_error(

@@ -128,7 +128,20 @@ def _spaced(start, stop, num, endpoint):
     low = structural.expand_dims(broadcast_to(start, shape), (0,))
     high = structural.expand_dims(broadcast_to(stop, shape), (0,))
     out = convert(_mixed(low, high, steps), dtype)
+    if dims.is_unknown(steps) and not _are_apart(num, endpoint):
+        are_some = ufuncs.greater(_number(steps, dtype), 0)
+        high = ufuncs.choose_by(are_some, high, broadcast_to(low, high.aval.shape))
+        step = ufuncs.choose_by(are_some, step, np.nan)
     return (concatenate_p.bind(out, high, dimension=0) if endpoint else out), step
+
+
+def _are_apart(num, endpoint):
+    """Whether so many numbers, an expression, are known to be at some distance from each other.
+
+    Raises:
+      InconclusiveDimensionOperation: there may be none.
+    """
+    return num >= 1 and dims.least_of(num) > endpoint
 
 
 def _mixed(low, high, steps):
