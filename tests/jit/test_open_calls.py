@@ -196,6 +196,38 @@ def test_no_more_python_runs_for_a_new_size_of_a_longer_program():
     assert called_by_a_new_size(2) == called_by_a_new_size(20)
 
 
+def test_known_sizes_run_alike_whether_traced_for_themselves_or_for_all():
+    g: Any = ev.jit(layers(3))
+    g.clear_cache()  # which it shares with other functions of its code
+    w, batches = rows(4) / 4, [rows(n) for n in (5, 7, 6)]  # closed, open, made of the open one
+    for x in batches * 3:
+        g(w, x)
+    assert (g.cache_info().misses, [v.opening is None for v in g._contract.variants.all()]) == (
+        2, [True, True, False],
+    )  # fmt: skip
+    called = [functions_called(lambda x=x: g(w, x)) for x in batches]
+    assert called[0] == called[1] == called[2]
+    assert called[0].total() < 6  # what steps through the guards of a closure
+
+
+def test_the_second_size_is_run_by_the_engine_that_a_trace_of_its_own_would_have():
+    for depth, n in ((1, 3), (3, 40), (2, 2000)):
+        g: Any = ev.jit(layers(depth))
+        w = rows(4) / 4
+        choices = []
+        for first in (n + 1, n):
+            g.clear_cache()
+            g(w, rows(first))
+            g(w, rows(n))
+            choice = g._contract.variants.all()[-1].program.choice()
+            counts = choice.runner.tape.counts()
+            choices.append((choice.engine, counts["fused"], counts["thunks"], counts["loops"]))
+        open_one, closed = choices
+        assert open_one[:2] == closed[:2]
+        for more, count in zip(open_one[2:], closed[2:], strict=True):
+            assert more - count <= 1  # of a number: 1 / n, which a trace of n computes itself
+
+
 def test_whether_a_call_is_long_is_no_question_of_its_size():
     g: Any = ev.jit(lambda x: jnp.sin(x) * jnp.cos(x), engine="native")
     for n in (3, 4, 5):

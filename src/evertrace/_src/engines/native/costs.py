@@ -249,7 +249,7 @@ def product_costs(batch, m, n, k, item, integer_item=0):
         tape = NS_PER_INTEGER_PRODUCT * count
         xla = XLA_NS_PER_BYTE_OF_INTEGER_PRODUCT * integer_item * count
     else:
-        tape, xla = NS_PER_PRODUCT * count * item / 4, XLA_NS_PER_PRODUCT * count * item / 4
+        tape, xla = NS_PER_PRODUCT * item / 4 * count, XLA_NS_PER_PRODUCT * item / 4 * count
     narrow = is_below(m, NARROW) + is_below(n, NARROW) + is_below(k, NARROW)
     is_narrow = 0 if 1 in (m, n) else is_below(1, narrow)
     tape += NS_PER_BYTE_MULTIPLIED * size * (1 + (NARROW_FACTOR - 1) * is_narrow)

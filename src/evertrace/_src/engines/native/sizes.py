@@ -239,9 +239,6 @@ class Size:
     def __init__(self, recording, terms, value):
         self.recording, self.terms, self.value = recording, terms, value
         self._name = None
-        if len(terms) == 1:
-            ((name, times),) = terms.items()
-            self._name = name if times == 1 else None
 
     __array_ufunc__ = None
     __truediv__, __rtruediv__ = _operator(operator.truediv, "/")
@@ -253,30 +250,41 @@ class Size:
     @property
     def name(self):
         """The variable that it is in the function."""
+        if self._name is None and len(self.terms) == 1:
+            ((name, times),) = self.terms.items()
+            self._name = name if times == 1 else None
         if self._name is None:
             text = " + ".join(
                 [f"{n}*{_written(k)}" if n else _written(k) for n, k in self.terms.items()]
             )
-            self._name = self.recording.computed(text, lambda: self.value)._name
+            self._name = self.recording.computed(text, lambda: self.value).name
         return self._name
 
     def __add__(self, other):
-        if not _is_operand(other):
+        kind = type(other)
+        if kind is int and other == 0:
+            return self
+        if kind is not Size and not _is_operand(other):
             return NotImplemented
         terms = dict(self.terms)
-        for name, times in other.terms.items() if type(other) is Size else (("", other),):
+        for name, times in other.terms.items() if kind is Size else (("", other),):
             both = terms.get(name, 0) + times
             if both:
                 terms[name] = both
             else:
                 terms.pop(name, None)
         if len(terms) > ("" in terms):
-            return Size(self.recording, terms, self.value + number(other))
+            return Size(
+                self.recording, terms, self.value + (other.value if kind is Size else other)
+            )
         return terms.get("", 0)
 
     def __mul__(self, other):
-        if type(other) is Size or not _is_operand(other):
+        kind = type(other)
+        if kind is Size or not _is_operand(other):
             return self._times(other)
+        if kind is int and other == 1:
+            return self
         if not other:
             return other
         terms = {name: times * other for name, times in self.terms.items()}
