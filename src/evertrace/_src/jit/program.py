@@ -120,7 +120,7 @@ class Program:
             self.watched,
             _took,
         )
-        return wanted._replace(**changes)
+        return wanted._replace(**changes) if changes else wanted
 
     def runner(self, args=()) -> Any:
         """Return what runs it on such arguments: what was chosen, where that can run there."""
