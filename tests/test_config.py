@@ -187,7 +187,7 @@ CONTEXTS = {
     "pallas_enable_debug_checks": True,
     "log_compiles": True,
     "user_contexts": (("mine", 1),),
-    "default_device": "cpu:0",
+    "default_device": "cpu",
 }
 
 

@@ -59,8 +59,8 @@ TEXTS = {
     ),
     "a platform for a device": (
         lambda: ev.device_put(X, "gpu"), TypeError,
-        "device: 'gpu' names a platform, not one of its devices.",
-        "name one of those that this process has: `ev.devices()[0]`.",
+        "device_put: 'gpu' is no device.",
+        "pass one of those that this process has, such as `ev.devices()[0]`.",
     ),
     "sizes one by one": (
         lambda: jnp.zeros(2, 3), TypeError,

@@ -7,7 +7,7 @@ has to be there.
 import importlib
 import re
 
-from evertrace._src.core.divisions import divide_jaxpr
+from evertrace._src.core.propagation import divide_jaxpr
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.lower import Divided, lower_jaxpr
 

@@ -6,8 +6,9 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src.core.divisions import Inside, Unreduced, Zeros, divide_jaxpr
+from evertrace._src.core.divisions import Unreduced, Zeros
 from evertrace._src.core.factors import split_alike
+from evertrace._src.core.propagation import Inside, divide_jaxpr
 
 SIZES = {"x": 4, "y": 2}
 F = jnp.float32

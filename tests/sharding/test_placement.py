@@ -517,7 +517,7 @@ len({str(x) for x in shown[:-1]}), shown[0], shown[-1]""",
     ),
     "another place than in_shardings": (
         "text_of(ev.jit(jnp.sin, in_shardings=Y), a)",
-        "ValueError: jit(sin) in_shardings: array 0 of the arguments of shape (8, 8) is "
+        "ValueError: jit(sin) in_shardings: x of shape (8, 8) is "
         "committed to P('x', 'y'), and P('y',) was asked for.",
     ),
     "a size that does not divide": (

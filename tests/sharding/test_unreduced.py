@@ -13,7 +13,8 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src.core.divisions import Unreduced, divide_jaxpr, open_division
+from evertrace._src.core.divisions import Unreduced, open_division
+from evertrace._src.core.propagation import divide_jaxpr
 from evertrace.errors import ShardingTypeError
 from evertrace.sharding import AxisType, NamedSharding
 from evertrace.sharding import PartitionSpec as P

@@ -250,6 +250,10 @@ DUMP_IR_MODES = ("stablehlo", "jaxpr", "eqn_count_pprof")
 """What `dump_ir_modes` may name."""
 
 
+CHECKS: dict[str, Callable[[Any], object]] = {}
+"""Functions of layers above that raise if an option, by its name, cannot have a value."""
+
+
 @functools.cache
 def _accepted_types(name: str) -> tuple[Any, ...]:
     """Return the alternatives of the option's type, e.g. ``(str, NoneType)``."""
@@ -296,6 +300,8 @@ def _validated(name: str, value: Any) -> Any:
     if name == "dump_ir_modes" and isinstance(value, str):
         kinds = (Literal[DUMP_IR_MODES],) if not {*value.split(",")} <= {*DUMP_IR_MODES} else kinds
     if any(_accepts(kind, value) for kind in kinds):
+        if name in CHECKS and value is not None:
+            CHECKS[name](value)
         return value
     raise user_error(
         ValueError if isinstance(value, str) and bool not in kinds else TypeError,

@@ -301,7 +301,7 @@ Example:
   >>> logger.removeHandler(handler)
 """,
     "default_device": """
-Place arrays that no argument places on this device.
+Place arrays that no argument places on this device, or on the first one of a platform.
 
 Example:
   >>> with ev.default_device(ev.devices("cpu")[0]):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from evertrace._src import dtypes, errors, native, support, tree
+from evertrace._src import dtypes, native, support, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core import formats, transfers
 from evertrace._src.core.formats import Format, Space
-from evertrace._src.core.placement import Sharding, carried, device_of, shared
+from evertrace._src.core.placement import Sharding, carried, check_device, device_of, shared
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import placing, runtime
 from evertrace._src.jit import stores
@@ -172,20 +172,19 @@ def device_put(
     return tree.unflatten(treedef, moved)
 
 
+_SPEC = "on_context_mesh"  # what makes a `PartitionSpec`, of a layer above, a sharding
+
+
 def _sharding(placement):
-    if isinstance(placement, int):
-        raise errors.user_error(
-            TypeError,
-            f"device_put: {placement} is no device.",
-            fix="pass a device, such as `ev.devices()[0]`, or a sharding.",
-            anchor="devices",
-        )
-    return carried(formats.sharding_of("device_put", placement))
+    found = formats.sharding_of("device_put", placement)
+    if not (found is None or isinstance(found, (Sharding, Space)) or hasattr(found, _SPEC)):
+        check_device("device_put", found)
+    return carried(found)
 
 
 def _put_leaf(leaf, target, donate):
     x = as_array(leaf, "device_put")
-    if hasattr(target, "on_context_mesh"):  # a spec without a mesh
+    if hasattr(target, _SPEC):
         target = target.on_context_mesh("device_put")
     if isinstance(target, Space):
         target = _in_space(x, target)
@@ -198,7 +197,9 @@ def _put_leaf(leaf, target, donate):
         return lay_out(x, target) if over_mesh else x
     if over_mesh and placing.is_elsewhere([x]):
         return lay_out(x, target)
-    moved = _moved(x, leaf, first_device(target) if over_mesh else device_of(target), donate)
+    moved = _moved(
+        x, leaf, first_device(target) if over_mesh else device_of("device_put", target), donate
+    )
     if over_mesh:
         moved._sharding = shared(target)
     return moved

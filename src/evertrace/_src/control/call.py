@@ -2,8 +2,8 @@
 
 from evertrace._src.control import guarded
 from evertrace._src.core import engine
-from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive
+from evertrace._src.core.propagation import of_call
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.transforms.batching import batch_jaxpr

@@ -29,9 +29,9 @@ from evertrace._src.control.policies import (
     split_saved,
 )
 from evertrace._src.core import engine
-from evertrace._src.core.divisions import of_call
 from evertrace._src.core.factors import by_dimension
 from evertrace._src.core.primitive import JOINTLY, Primitive
+from evertrace._src.core.propagation import of_call
 from evertrace._src.core.rules import is_linear
 from evertrace._src.signatures import wraps
 from evertrace._src.support import set_module

@@ -16,8 +16,8 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import call
 from evertrace._src.control.bodies import as_arrays, stage_body, without_operands
 from evertrace._src.control.lifted import unchanging
-from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.core.propagation import of_call
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.support import set_module
 from evertrace._src.transforms.staging import close_jaxpr, inline

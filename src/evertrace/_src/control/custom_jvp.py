@@ -15,8 +15,8 @@ from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, structure_difference
 from evertrace._src.control.custom import P, R
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive
+from evertrace._src.core.propagation import of_call
 from evertrace._src.core.tracer import state
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.support import set_module

@@ -9,9 +9,10 @@ program is divided, its *sharing* says, which `experimental.custom_partitioning`
 
 from evertrace._src.control import call
 from evertrace._src.core import engine
-from evertrace._src.core.divisions import Axes, divide, open_division
+from evertrace._src.core.divisions import Axes, open_division
 from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.core.propagation import divide
 from evertrace._src.core.tracer import state
 from evertrace._src.transforms.staging import close_jaxpr, restage
 

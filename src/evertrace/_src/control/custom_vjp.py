@@ -14,8 +14,8 @@ from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, take
 from evertrace._src.control.custom import P, R
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.core.propagation import of_call
 from evertrace._src.core.rules import is_linear
 from evertrace._src.core.tracer import state
 from evertrace._src.ops.structural import move_batch_dim, reduce_sum_p

@@ -15,8 +15,8 @@ from evertrace._src.control.bodies import as_arrays, stage_body, structure_diffe
 from evertrace._src.control.custom import P, R
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive
+from evertrace._src.core.propagation import of_call
 from evertrace._src.ops.reduce import reduce_or_p
 from evertrace._src.ops.structural import move_batch_dim, zeros
 from evertrace._src.support import set_module

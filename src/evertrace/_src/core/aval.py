@@ -20,7 +20,8 @@ import numpy as np
 
 from evertrace._src import dims, doors, dtypes, errors, native
 from evertrace._src.core import engine
-from evertrace._src.core.formats import Format
+from evertrace._src.core.formats import Format, sharding_of
+from evertrace._src.core.placement import as_sharding
 from evertrace._src.support import MOST_DIMENSIONS, forkable
 
 if TYPE_CHECKING:
@@ -414,8 +415,9 @@ class ShapeDtypeStruct:
             shape = tuple([dims.bare(n) for n in cast("tuple[Any, ...]", shape)])
         aval = ShapedArray(shape, dtypes.canonicalize_dtype(dtype, True), weak_type)
         self.shape, self.dtype = dims.shown(aval.shape), aval.dtype
-        if hasattr(sharding, "on_context_mesh"):  # a spec without a mesh
-            sharding = sharding.on_context_mesh("ShapeDtypeStruct")
+        sharding = sharding_of("ShapeDtypeStruct", sharding)
+        if sharding is not None:
+            sharding = as_sharding("ShapeDtypeStruct", sharding)
         self.weak_type, self.sharding = aval.weak_type, sharding
 
     def update(self, **kwargs: Any) -> Any:

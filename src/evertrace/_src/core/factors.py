@@ -7,7 +7,7 @@ dimensions gives the merged one two. An empty tuple says that the operation need
 one piece. That is what einsum's letters say, and the model of Shardy's propagation ("op sharding
 rules" in its documentation).
 
-`core.divisions` derives from it where results lie.
+`core.propagation` derives from it where results lie.
 """
 
 from __future__ import annotations

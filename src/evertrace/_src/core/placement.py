@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from evertrace._src import errors
+from evertrace._src import doors, errors
 from evertrace._src.core.divisions import Axes
 from evertrace._src.support import Cache, set_module
 
@@ -168,6 +168,10 @@ class SingleDeviceSharding(Sharding):
       device: the device.
       memory_kind: ``"device"``, which None stands for, ``"pinned_host"`` or ``"unpinned_host"``.
 
+    Raises:
+      TypeError: it is no device.
+      ValueError: there is no such memory.
+
     Example:
       >>> one = ev.sharding.SingleDeviceSharding(ev.devices()[0])
       >>> ev.device_put(jnp.ones(3), one).sharding == one
@@ -180,6 +184,7 @@ class SingleDeviceSharding(Sharding):
     __slots__ = ("device", "memory_kind")
 
     def __init__(self, device: Any, *, memory_kind: Any = None) -> None:
+        check_device("SingleDeviceSharding", device)
         self.device, self.memory_kind = device, memory_of_kind(memory_kind)
 
     def device_list(self) -> Any:
@@ -260,24 +265,54 @@ def carried(sharding: Any) -> Any:
     return sharding
 
 
-def device_of(placement: Any) -> Any:
-    """Return the one device that a device, a sharding, a spec or None asks for."""
-    if hasattr(placement, "on_context_mesh"):
-        placement = placement.on_context_mesh("jit")
-    if isinstance(placement, str):
+def as_sharding(where: str, given: Any) -> Any:
+    """Return the sharding that a user gives as one: a spec is of the mesh in force.
+
+    Raises:
+      TypeError: it is something else.
+    """
+    if hasattr(given, "on_context_mesh"):  # a `PartitionSpec`, of a layer above
+        return given.on_context_mesh(where)
+    if isinstance(given, Sharding):
+        return given
+    raise errors.user_error(
+        TypeError,
+        f"{where}: an array is laid out by a sharding, got {doors.shown(given)}.",
+        fix="pass a `NamedSharding`, a `SingleDeviceSharding`, or a `PartitionSpec` where a mesh "
+        "is in force.",
+        anchor="partition-spec",
+    )
+
+
+def check_device(where: str, given: Any) -> None:
+    """Raise unless a device is given, or what stands for one that is described only."""
+    if isinstance(given, type) or not hasattr(given, "platform"):
         raise errors.user_error(
             TypeError,
-            f"device: {placement!r} names a platform, not one of its devices.",
-            fix="name one of those that this process has: `ev.devices()[0]`.",
+            f"{where}: {doors.shown(given)} is no device.",
+            fix="pass one of those that this process has, such as `ev.devices()[0]`.",
             anchor="devices",
         )
-    if placement is None or not hasattr(placement, "device_set"):
+
+
+def device_of(where: str, placement: Any) -> Any:
+    """Return the one device that a device, a sharding, a spec or None asks for.
+
+    Raises:
+      TypeError: it is something else, such as the name of a platform.
+    """
+    if hasattr(placement, "on_context_mesh"):
+        placement = placement.on_context_mesh(where)
+    if placement is None:
+        return None
+    if not isinstance(placement, Sharding):
+        check_device(where, placement)
         return placement
     devices = placement.device_set
     if len(devices) != 1:
         raise errors.user_error(
             NotImplementedError,
-            f"placement on {len(devices)} devices is not built yet.",
+            f"{where}: placement on {len(devices)} devices is not built yet.",
             fix="name one device.",
             anchor="devices",
         )

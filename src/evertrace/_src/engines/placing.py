@@ -2,19 +2,13 @@
 
 Virtual devices of one process share its memory: an array that is laid out over them is one block of
 memory with a sharding, computed with at once. What its results are laid out as follows from the
-operations' factors (`core.divisions`).
+operations' factors (`core.propagation`).
 """
 
 from evertrace._src import config, errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.divisions import (
-    Unreduced,
-    divide,
-    divide_jaxpr,
-    division_of_number,
-    open_division,
-    over_mesh,
-)
+from evertrace._src.core.divisions import Unreduced, division_of_number, open_division, over_mesh
+from evertrace._src.core.propagation import divide, divide_jaxpr
 from evertrace._src.core.tracer import state
 from evertrace._src.engines import memories
 from evertrace._src.ops.sharding_constraint import asked_of_results, first_device
@@ -44,13 +38,14 @@ def is_elsewhere(args):
     return False
 
 
-def check_one_place(where, args, kind="operand"):
+def check_one_place(where, args, kind="operand", names=None):
     """Raise if arguments are committed to different devices.
 
     Args:
       where: the operation or function, for the message.
       args: arrays and others.
       kind: what an argument is called, before its number.
+      names: of the arguments, where they have some.
 
     Raises:
       ValueError: there are two lists of devices.
@@ -67,12 +62,19 @@ def check_one_place(where, args, kind="operand"):
         if first is None:
             first = i, devices
         elif first[1] != devices:
-            raise _two_places_error(where, (*first, i, devices), kind)
+            said = called(i, kind, names), called(first[0], kind, names)
+            raise _two_places_error(where, said[1], first[1], said[0], devices)
         if over is None:
             over = sharding and (i, sharding)
         elif sharding is not None and _say_otherwise(over[1], sharding):
-            raise _two_meshes_error(where, (*over, i, sharding), kind)
+            said = called(i, kind, names), called(over[0], kind, names)
+            raise _two_meshes_error(where, said[1], over[1], said[0], sharding)
     return None if first is None else first[1]
+
+
+def called(i, kind, names):
+    """Return what an argument is called: its name where it has one, else its kind and number."""
+    return (names and names[i]) or f"{kind} {i}"
 
 
 def check_asked(where, devices, asked):
@@ -103,23 +105,21 @@ def _say_otherwise(one, other):
     return sizes[0] != sizes[1] and bool(sizes[0].explicit or sizes[1].explicit)
 
 
-def _two_meshes_error(where, found, kind):
-    i, one, j, other = found
+def _two_meshes_error(where, one, sharding, other, second):
     return errors.user_error(
         errors.ShardingTypeError,
-        f"{where}: {kind} {i} is laid out over {one.mesh}, {kind} {j} over {other.mesh}: axes of "
-        "two meshes cannot go together.",
+        f"{where}: {one} is laid out over {sharding.mesh}, {other} over {second.mesh}: axes of two "
+        "meshes cannot go together.",
         fix="lay one of them out over the mesh of the other, `device_put(x, y.sharding)`, or leave "
         "the axes to the compiler, `make_mesh(..., axis_types=(AxisType.Auto, ...))`.",
         anchor="sharding-type",
     )
 
 
-def _two_places_error(where, found, kind):
-    i, one, j, other = found
+def _two_places_error(where, one, devices, other, second):
     return errors.user_error(
         ValueError,
-        f"{where}: {kind} {i} is committed to {_listed(one)}, {kind} {j} to {_listed(other)}.",
+        f"{where}: {one} is committed to {_listed(devices)}, {other} to {_listed(second)}.",
         fix="move one of them with `device_put(x, y.sharding)`.",
         anchor="devices",
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from evertrace._src import config, kernels, native
 from evertrace._src.arrays.array import Array
+from evertrace._src.core.placement import device_of
 
 _XLA = "evertrace._src.engines.xla.engine"
 
@@ -50,6 +51,14 @@ def put(host, device, *, may_alias):
 def default_device():
     """Return the device on which uncommitted work runs."""
     return xla().default_device()
+
+
+def _default_of(chosen):
+    """Return the device that the option `default_device` means: of a platform the first one."""
+    return devices(chosen)[0] if type(chosen) is str else device_of("default_device", chosen)
+
+
+config.CHECKS["default_device"] = _default_of
 
 
 @functools.cache

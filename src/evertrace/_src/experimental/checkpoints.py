@@ -26,14 +26,13 @@ from evertrace._src.api.devices import device_put
 from evertrace._src.api.tracing import jit
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapeDtypeStruct
-from evertrace._src.core.placement import is_local
+from evertrace._src.core.placement import as_sharding, is_local
 from evertrace._src.dtypes.kinds import NAMES, named
 from evertrace._src.experimental.safetensors import DamagedError, TensorFile, write
 from evertrace._src.export import trees
 from evertrace._src.random.keys import key_data, wrap_key_data
 from evertrace._src.sharding.assembly import make_array_from_callback
 from evertrace._src.sharding.distributed import membership
-from evertrace._src.sharding.layout import as_sharding
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.array_serialization.pytree_serialization")

@@ -13,7 +13,7 @@ from evertrace._src.control.bodies import as_arrays, stage_body
 from evertrace._src.control.custom_partitioning import custom_partitioning_p
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.core.aval import ShapeDtypeStruct
-from evertrace._src.core.divisions import divide_by
+from evertrace._src.core.propagation import divide_by
 from evertrace._src.experimental.sharding_rules import SdyShardingRule, read_rule
 from evertrace._src.sharding.layout import NamedSharding, PartitionSpec
 from evertrace._src.sharding.maps import shard_map

@@ -354,7 +354,7 @@ def _make_kind(
     shardings = tree.leaves((in_shardings, out_shardings))
     over_mesh = any(map(is_over_mesh, shardings))
     devices = {
-        device_of(p)
+        device_of("jit", p)
         for p in (device, backend_device, *(() if over_mesh else shardings))
         if p is not None
     } - {None}

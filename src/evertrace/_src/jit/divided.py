@@ -7,8 +7,9 @@ what stands for them, and what disagrees is as wrong there.
 from evertrace._src import dims
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import LaidOutType, ShapeDtypeStruct
-from evertrace._src.core.divisions import Axes, divide_jaxpr, open_division, with_dimensions
+from evertrace._src.core.divisions import Axes, open_division, with_dimensions
 from evertrace._src.core.jaxpr import subjaxprs
+from evertrace._src.core.propagation import divide_jaxpr
 from evertrace._src.ops.sharding_constraint import mesh_in
 from evertrace._src.transforms.staging import hoist_consts
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.divisions import (
-    divide,
     division_of_number,
     open_division,
     over_mesh,
@@ -16,6 +15,7 @@ from evertrace._src.core.divisions import (
 )
 from evertrace._src.core.jaxpr import Literal, Var
 from evertrace._src.core.placement import Sharding
+from evertrace._src.core.propagation import divide
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.transforms.staging import Stage

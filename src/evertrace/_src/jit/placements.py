@@ -13,8 +13,9 @@ import numpy as np
 from evertrace._src import errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.core.divisions import divide_jaxpr, open_division, over_mesh
-from evertrace._src.core.placement import Sharding, carried, shared
+from evertrace._src.core.divisions import open_division, over_mesh
+from evertrace._src.core.placement import Sharding, as_sharding, carried, shared
+from evertrace._src.core.propagation import divide_jaxpr
 from evertrace._src.engines import placing
 from evertrace._src.jit.divided import sharding_of
 from evertrace._src.ops.sharding_constraint import is_of_type, lay_out
@@ -133,7 +134,7 @@ class Placements:
         leaves = [
             leaf
             if s is None or _lies(leaf, s)
-            else _argument(where, f"array {i} of the arguments", leaf, s)
+            else _argument(where, leaf, s, lambda i=i: signature.leaf_names(call)[i])
             for i, (leaf, s) in enumerate(zip(call.leaves, shardings, strict=True))
         ]
         return call, leaves, shardings
@@ -230,14 +231,14 @@ class CompiledPlacements:
         ]
 
     def enter(self, leaves, names):
-        """Return the leaves of a call's arguments, laid out.
+        """Return the leaves of a call's arguments, laid out; `names` is asked for theirs.
 
         Raises:
           ValueError: one is committed to another place than it was compiled for.
         """
         where = f"jit({self._name}) compiled"
         return [
-            _argument(where, names[i], leaf, s)
+            _argument(where, leaf, s, lambda i=i: names()[i])
             for i, (leaf, s) in enumerate(zip(leaves, self.inputs, strict=True))
         ]
 
@@ -306,16 +307,19 @@ def _placed(where, leaf, sharding):
     return lay_out(x, _checked(where, x, sharding))
 
 
-def _argument(where, name, leaf, sharding):
+def _argument(where, leaf, sharding, name):
+    """Return a leaf of the arguments, laid out; `name` gives its name, for errors."""
     x = as_array(leaf, where)
     sharding = _checked(where, x, sharding)
     if type(x) is Array and x._committed:
         if x.sharding.is_equivalent_to(sharding, x.ndim):
             return x
         found, wanted = (getattr(s, "spec", s) for s in (x.sharding, sharding))
+        if found == wanted:  # over another mesh, or in another memory
+            found, wanted = x.sharding, sharding
         raise errors.user_error(
             ValueError,
-            f"{where}: {name} of shape {x.shape} is committed to {found}, and {wanted} was asked "
+            f"{where}: {name()} of shape {x.shape} is committed to {found}, and {wanted} was asked "
             "for.",
             fix="move it with `device_put`, or ask for the place where it is.",
             anchor="devices",
@@ -325,7 +329,6 @@ def _argument(where, name, leaf, sharding):
 
 def _checked(where, x, sharding):
     """Return a sharding for what the user gave as one, if it divides the array."""
-    if hasattr(sharding, "on_context_mesh"):
-        sharding = sharding.on_context_mesh(where)
+    sharding = as_sharding(where, sharding)
     sharding.check(where, x.shape)
     return sharding

@@ -206,8 +206,9 @@ class Program:
         laid_out = self.mesh is not None or placing.is_laid_out(args)
         if laid_out:
             where = f"jit({self.name})"
-            devices = placing.check_one_place(where, args, "input")
+            devices = placing.check_one_place(where, args, "input", self.whole.names)
             placing.check_asked(where, devices, self.asked)
+            self._check_memories(map(placing.sharding_of, args))
         inputs = [args[i] for i in self.kept]
         runner = self.runner(args) if laid_out else self._runner_here(args)
         if runner is self._by_xla and self.engine in TAPES:
@@ -228,6 +229,22 @@ class Program:
             return asked_in(self.jaxpr)
         return {(self.device,): SingleDeviceSharding(self.device)}
 
+    def _check_memories(self, shardings):
+        """Raise if inputs are in another memory than the ordinary one of the device asked for."""
+        if self.device is None:
+            return
+        for i, s in enumerate(shardings):
+            if s is not None and s.memory_kind != "device":
+                raise errors.user_error(
+                    ValueError,
+                    f"jit({self.name}): {placing.called(i, 'input', self.whole.names)} is in "
+                    f"memory {s.memory_kind!r}, and the ordinary one of {self.device} was asked "
+                    "for.",
+                    fix="name that memory, `in_shardings=x.sharding`, or move the array before, "
+                    "`device_put(x, device)`.",
+                    anchor="devices",
+                )
+
     def _divide(self, shardings):
         return placing.divide_program(self.jaxpr, shardings, self.mesh)
 
@@ -243,6 +260,7 @@ class Program:
         """
         for s in shardings:
             placing.check_asked(f"jit({self.name})", s and s.device_list(), self.asked)
+        self._check_memories(shardings)
         given = [s for s in (self.mesh, *shardings) if s is not None]
         over = [s for s in shardings if s is not None]
         places = {(s.device_list(), tuple(s.axis_sizes().items())) for s in over}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 from evertrace._src import dims, errors, tracebacks, tree
@@ -334,7 +335,8 @@ class Compiled(Stage):
                     anchor="aot-mismatch",
                 )
         if self._mesh is not None:
-            leaves = self._places.enter(leaves, self._signature.leaf_names(self._call))
+            names = functools.partial(self._signature.leaf_names, self._call)
+            leaves = self._places.enter(leaves, names)
         outs = self._program.run((*self._variant.consts, *leaves))
         if self._mesh is not None:
             outs = self._places.leave(outs)

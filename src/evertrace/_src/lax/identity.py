@@ -10,7 +10,7 @@ from evertrace._src import errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, from_numpy
 from evertrace._src.arrays.types import ArrayLike, Shape
-from evertrace._src.core.placement import Sharding
+from evertrace._src.core.placement import as_sharding
 from evertrace._src.engines import placing
 from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops.sharding_constraint import is_of_type, lay_out
@@ -103,15 +103,7 @@ def with_sharding_constraint(x: T, shardings: Any) -> T:
 
 def _checked(where, leaf, sharding):
     """Return a leaf as an array that the sharding suits."""
-    if hasattr(sharding, "on_context_mesh"):  # a partition spec, of a layer above
-        sharding = sharding.on_context_mesh(where)
-    if not isinstance(sharding, Sharding):
-        raise errors.user_error(
-            TypeError,
-            f"{where}: {sharding!r} is no sharding.",
-            fix="pass a `NamedSharding`, or a `PartitionSpec` where a mesh is in force.",
-            anchor="devices",
-        )
+    sharding = as_sharding(where, sharding)
     x = as_array(leaf, where)
     sharding.check(where, x.shape)
     if type(x) is Array and x._committed and not is_of_type(sharding):

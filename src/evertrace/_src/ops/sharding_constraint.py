@@ -11,7 +11,7 @@ from evertrace._src import doors, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.divisions import have_same_axes, open_division, over_mesh
 from evertrace._src.core.jaxpr import Literal, subjaxprs
-from evertrace._src.core.placement import Sharding, is_local, shared
+from evertrace._src.core.placement import as_sharding, is_local, shared
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.tracer import state
 from evertrace._src.source import LAID_OUT_SCOPE
@@ -59,21 +59,9 @@ def laid_out(where, x, sharding):
         if not mesh.axis_names:  # there was none
             return x
         sharding = sharding.spec
-    if hasattr(sharding, "on_context_mesh"):
-        sharding = sharding.on_context_mesh(where)
-    if not isinstance(sharding, Sharding):
-        raise _kind_error(where, sharding)
+    sharding = as_sharding(where, sharding)
     sharding.check(where, x.shape)
     return lay_out(x, sharding)
-
-
-def _kind_error(where, found):
-    return errors.user_error(
-        TypeError,
-        f"{where}: an array is laid out by a sharding, got {doors.shown(found)}.",
-        fix="pass a `NamedSharding` or a `SingleDeviceSharding`, or call `device_put`.",
-        anchor="partition-spec",
-    )
 
 
 def first_device(sharding):
@@ -114,8 +102,8 @@ def is_of_type(sharding):
 
 
 def _abstract(x, *, sharding, unconstrained_dims):
-    if sharding is not None and not isinstance(sharding, Sharding):
-        raise _kind_error("sharding_constraint", sharding)
+    if sharding is not None:
+        as_sharding("sharding_constraint", sharding)
     if not set(unconstrained_dims) <= set(range(x.ndim)):
         raise errors.user_error(
             errors.ShapeError,

@@ -13,13 +13,13 @@ from evertrace._src.api.devices import device_put
 from evertrace._src.api.scopes import named_scope
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.placement import Sharding, is_local
+from evertrace._src.core.placement import Sharding, as_sharding, is_local
 from evertrace._src.engines import runtime
 from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.ops.random import is_key
 from evertrace._src.ops.sharding_constraint import first_device
 from evertrace._src.random.keys import key_data, key_impl, wrap_key_data
-from evertrace._src.sharding.layout import NamedSharding, as_sharding
+from evertrace._src.sharding.layout import NamedSharding
 from evertrace._src.sharding.mesh import AbstractMesh, AxisType, context_mesh
 from evertrace._src.support import set_module
 
@@ -53,6 +53,7 @@ def make_array_from_callback(
       Array([0, 1, 2, 3], dtype=int32)
     """
     where, shape = "make_array_from_callback", tuple(shape)
+    sharding = _checked(where, sharding, shape)
     found, parts, indices = {}, [], _here(sharding, shape)
     for index in indices:
         key = tuple((s.start, s.stop) for s in index)
@@ -77,7 +78,7 @@ def make_array_from_process_local_data(
     """Return an array of the data that each process has.
 
     Args:
-      sharding: how it is laid out.
+      sharding: how it is laid out; of a tree, a tree of shardings that is a prefix of it.
       local_data: NumPy array, or a tree of them: the parts that this process's devices hold, side
         by side, or in dimensions that are as long as the whole ones the whole.
       global_shape: shape of the whole; by default it follows from that of the data. A process
@@ -91,18 +92,26 @@ def make_array_from_process_local_data(
       >>> ev.make_array_from_process_local_data(sharding, np.arange(3.0))
       Array([0., 1., 2.], dtype=float32)
     """
-    if not isinstance(local_data, np.ndarray) and not tree.all_leaves([local_data]):
-        return tree.map(
-            lambda x: make_array_from_process_local_data(sharding, x, global_shape), local_data
-        )
     where = "make_array_from_process_local_data"
+    if not isinstance(local_data, np.ndarray) and not tree.all_leaves([local_data]):
+        leaves, treedef = tree.flatten(local_data)
+        given = tree.flatten_axes(f"{where} sharding", treedef, sharding)
+        made = [
+            make_array_from_process_local_data(s, x, global_shape)
+            for s, x in zip(given, leaves, strict=True)
+        ]
+        return tree.unflatten(treedef, made)
     data, sharding = np.asarray(local_data), as_sharding(where, sharding)
+    if len(getattr(sharding, "spec", ())) > data.ndim:
+        sharding.check(where, data.shape)
     counts = _counts(sharding, data.ndim)
     units = _here(sharding, counts)
     if not units:  # what is passed says the dtype alone
         shape = data.shape if global_shape is None else tuple(global_shape)
         return _assembled(where, shape, sharding, [], [], data.dtype)
     mine = [sorted({index[d].indices(n)[0] for index in units}) for d, n in enumerate(counts)]
+    if global_shape is None:
+        _check_parts(where, data.shape, mine)
     wanted = tuple(
         n // max(len(numbers), 1) * count
         for n, numbers, count in zip(data.shape, mine, counts, strict=True)
@@ -154,6 +163,7 @@ def make_array_from_single_device_arrays(
       Array([1., 1.], dtype=float32)
     """
     where, shape = "make_array_from_single_device_arrays", tuple(shape)
+    sharding = _checked(where, sharding, shape)
     count = len(sharding.addressable_devices)
     if len(arrays) != count:
         raise errors.user_error(
@@ -171,6 +181,26 @@ def make_array_from_single_device_arrays(
         )
     parts = [_part(x) for x in _by_device(where, sharding, arrays)]
     return _assembled(where, shape, sharding, _here(sharding, shape), parts, dtype)
+
+
+def _check_parts(where, shape, numbers):
+    """Raise unless each dimension is as many equal parts as the devices of this process hold."""
+    for dim, (n, held) in enumerate(zip(shape, numbers, strict=True)):
+        if n % max(len(held), 1):
+            raise errors.user_error(
+                ValueError,
+                f"{where}: data of shape {shape} are {len(held)} parts in dimension {dim}, and "
+                f"its size {n} is no multiple of that.",
+                fix="pass equal parts, or pad the data.",
+                anchor="array-parts",
+            )
+
+
+def _checked(where, sharding, shape):
+    """Return a sharding for what a user gives as one, if it divides arrays of that shape."""
+    sharding = as_sharding(where, sharding)
+    sharding.check(where, shape)
+    return sharding
 
 
 def _part(x):
@@ -280,7 +310,7 @@ def reshard(xs: T, out_shardings: Any) -> T:
     leaves, treedef = tree.flatten(xs)
     given = tree.flatten_axes("reshard out_shardings", treedef, out_shardings)
     placed = [
-        x if s is None else device_put(x, as_sharding("reshard", s))
+        x if s is None else device_put(x, _checked("reshard", s, np.shape(x)))
         for x, s in zip(leaves, given, strict=True)
     ]
     return tree.unflatten(treedef, placed)

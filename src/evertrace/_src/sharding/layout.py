@@ -475,11 +475,6 @@ def _kind_error(wanted, got):
     )
 
 
-def as_sharding(where: Any, given: Any) -> Any:
-    """Return a sharding for what a user gives as one: a spec is of the mesh in force."""
-    return given.on_context_mesh(where) if isinstance(given, PartitionSpec) else given
-
-
 @public
 def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> SingleDeviceSharding:
     """Return the sharding that has all of an array on one device.

@@ -138,6 +138,14 @@ def _resolve(where, mesh, axis_names, check):
             fix="pass `mesh=`, or write `with ev.set_mesh(mesh):` around the call.",
             anchor="mesh",
         )
+    outer = context_mesh()
+    if outer is not None and outer.manual_axes and outer.shape_tuple != mesh.shape_tuple:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: it maps over {mesh} in a function of parts of {outer}.",
+            fix="leave `mesh` out, or map over the mesh of the function around it.",
+            anchor="mesh",
+        )
     chosen = frozenset(axis_names) or frozenset(mesh.axis_names).difference(written)
     check_axes(f"{where} axis_names", PartitionSpec(*chosen), mesh.axis_names)
     return MapCall(where, mesh, tuple([n for n in mesh.axis_names if n in chosen]), check)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import config, doors, errors
-from evertrace._src.core.placement import is_local
+from evertrace._src.core.placement import check_device, is_local
 from evertrace._src.engines import runtime
 from evertrace._src.support import set_module
 
@@ -152,7 +152,9 @@ class Mesh(_Axes):
       shape: ordered dict of the sizes by name; size: the number of devices.
 
     Raises:
-      ValueError: the number of names is not that of the dimensions, or a name repeats.
+      TypeError: something in the grid is no device.
+      ValueError: the number of names is not that of the dimensions, a name or a device repeats, or
+        there are no devices.
 
     As a context (``with mesh:``) it is the mesh in force, like ``set_mesh(mesh)``.
 
@@ -171,6 +173,8 @@ class Mesh(_Axes):
         self.devices = np.array(devices, dtype=object)
         self.devices.flags.writeable = False
         self._set_axes(axis_names, self.devices.shape, axis_types)
+        if self.axis_names:
+            _check_devices(self.devices)
         self._entered = []
         return _meshes.setdefault((cls, self._key()), self)
 
@@ -272,6 +276,23 @@ class Mesh(_Axes):
         return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}{types})"
 
 
+def _check_devices(grid):
+    """Raise unless there are devices in a grid, each of them once."""
+    for device in grid.flat:
+        check_device("Mesh", device)
+    if len(set(grid.flat)) == grid.size > 0:
+        return
+    twice = next((d for i, d in enumerate(grid.flat) if d in grid.flat[:i]), None)
+    raise errors.user_error(
+        ValueError,
+        f"Mesh: no devices for axes of sizes {grid.shape}."
+        if twice is None
+        else f"Mesh: the device {twice} is in the grid of sizes {grid.shape} more than once.",
+        fix="make it of different devices, at least one: `make_mesh((4, 2), names)`.",
+        anchor="mesh",
+    )
+
+
 def _mesh_here(platform, ids, names, types):
     """Return the mesh of the devices with these numbers that are here: what was pickled as them."""
     if not names:
@@ -367,7 +388,8 @@ def make_mesh(
       devices: the devices to use, in order; by default `evertrace.devices`.
 
     Raises:
-      ValueError: there are fewer devices than the product of the sizes.
+      TypeError: something in `devices` is no device.
+      ValueError: there are fewer devices than the product of the sizes, or a size is less than 1.
 
     Differs from JAX: devices keep their order, where JAX arranges those of some accelerators by
     their network.
@@ -380,6 +402,13 @@ def make_mesh(
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     found = list(runtime.devices() if devices is None else devices)
     need = math.prod(shape)
+    if min(shape, default=1) < 1:
+        raise errors.user_error(
+            ValueError,
+            f"make_mesh: axes of sizes {shape}, and each has to be at least 1.",
+            fix="leave the axis out, or give it size 1.",
+            anchor="mesh",
+        )
     if need > len(found):
         raise errors.user_error(
             ValueError,

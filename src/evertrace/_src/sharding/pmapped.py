@@ -20,7 +20,7 @@ from evertrace._src.api.tracing import jit
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import AxisName
-from evertrace._src.core.placement import is_local
+from evertrace._src.core.placement import check_device, is_local
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.engines import runtime
 from evertrace._src.sharding.distributed import membership
@@ -91,6 +91,9 @@ def pmap(
             fix=fix,
             anchor="axis-name",
         )
+
+    for device in () if devices is None else devices:
+        check_device(where, device)
 
     def over():
         return runtime.devices(backend) if devices is None else devices

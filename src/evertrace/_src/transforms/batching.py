@@ -13,16 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from evertrace._src.core.aval import ManualAxisType
-from evertrace._src.core.divisions import (
-    Unreduced,
-    Varying,
-    divide,
-    division_of_number,
-    open_division,
-)
+from evertrace._src.core.divisions import Unreduced, Varying, division_of_number, open_division
 from evertrace._src.core.effects import NamedAxis
 from evertrace._src.core.jaxpr import Jaxpr, Literal, eval_jaxpr
 from evertrace._src.core.primitive import missing_rule
+from evertrace._src.core.propagation import divide
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.transforms.staging import restage

@@ -245,7 +245,17 @@ def local_devices(process_index: int | None = None, platform: str | None = None)
     """The devices of one process, by default of this one."""
     client = get_client(platform)
     wanted = client.process_index if process_index is None else process_index
-    return [device for device in client.seeming_devices() if device.process_index == wanted]
+    found = [device for device in client.seeming_devices() if device.process_index == wanted]
+    if not found and process_index is not None:
+        indices = sorted({device.process_index for device in client.seeming_devices()})
+        raise errors.user_error(
+            ValueError,
+            f"local_devices: there is no process {process_index!r} with devices of the platform "
+            f"{client.platform}.",
+            fix=f"use one of {', '.join(map(str, indices))}.",
+            anchor="devices",
+        )
+    return found
 
 
 def device_count(platform: str | None = None) -> int:

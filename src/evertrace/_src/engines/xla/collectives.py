@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from evertrace._src.core.divisions import divide_jaxpr
+from evertrace._src.core.propagation import divide_jaxpr
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.lower import Divided, lower_jaxpr
 

@@ -16,6 +16,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.placement import device_of
+from evertrace._src.engines import placing
 from evertrace._src.engines.inputs import host_value
 from evertrace._src.engines.protocol import Offer, Request
 from evertrace._src.engines.xla import attributes, buffers, client, compat, spread
@@ -55,7 +56,9 @@ def block(found):
 def default_device():
     """Return the device on which uncommitted work runs."""
     chosen = config.current().default_device
-    return device_of(chosen) if chosen is not None else _first_device()
+    if type(chosen) is str:  # a platform stands for its first device
+        return client.devices(chosen)[0]
+    return device_of("default_device", chosen) if chosen is not None else _first_device()
 
 
 @functools.cache
@@ -140,7 +143,7 @@ class Compiled:
 
     def run(self, args):
         """Run once; returns one array for each output."""
-        device = self._request.device or placement(args)
+        device = self._request.device or self._placement(args)
         executable = self.executables.get(device) or self.executable(device)
         committed, donated = device is not _first_device(), self._request.donated
         inputs = [
@@ -153,6 +156,21 @@ class Compiled:
             Array(v.aval, None, raw, device, committed)
             for v, raw in zip(self._jaxpr.outvars, raws, strict=True)
         ]
+
+    def _placement(self, args):
+        """Return the device where operands live: the committed ones', else the first one's."""
+        found, committed = None, None
+        for x in args:
+            if type(x) is Array:
+                device = x._device
+                if x._committed:
+                    if committed is not None and committed is not device:
+                        name, names = f"jit({self._request.name})", self._jaxpr.names
+                        placing.check_one_place(name, args, "input", names)
+                    committed = device
+                elif found is None:
+                    found = device
+        return committed or found or default_device()
 
     def flat(self):
         """Return what C++ runs it with, on the device that nothing else says.
@@ -213,30 +231,6 @@ def _own_donated(donated, args, inputs, device):
         x = args[i]
         if type(x) is Array and (x._host is not None or repeated):
             inputs[i] = put(x._contents(), device, may_alias=False)
-
-
-def placement(args):
-    """Return the device where operands live: the committed ones', else the first one's."""
-    found, committed = None, None
-    for x in args:
-        if type(x) is Array:
-            device = x._device
-            if x._committed:
-                if committed is not None and committed is not device:
-                    raise _two_devices_error(committed, device)
-                committed = device
-            elif found is None:
-                found = device
-    return committed or found or default_device()
-
-
-def _two_devices_error(one, other):
-    return errors.user_error(
-        ValueError,
-        f"the arguments of one program are committed to two devices, {one} and {other}.",
-        fix="move them to one device with `device_put`.",
-        anchor="devices",
-    )
 
 
 def apply(prim, args, params):

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.control.custom_partitioning import shared_out
-from evertrace._src.core.divisions import Axes, divide_jaxpr, open_division
+from evertrace._src.core.divisions import Axes, open_division
 from evertrace._src.core.jaxpr import Literal, Var
+from evertrace._src.core.propagation import divide_jaxpr
 from evertrace._src.engines import memories
 from evertrace._src.engines.inputs import host_input
 from evertrace._src.engines.placing import (
