@@ -246,7 +246,7 @@ EXPLICIT = {
 
 PROCESSES = {
     "initialize, shutdown, is_initialized": "sharding/test_layout.py::test_one_process",
-    "initialize: what is wrong": "sharding/test_processes.py::test_arguments_that_make_no_sense",
+    "initialize: what is wrong": "sharding/test_joining.py::test_arguments_that_make_no_sense",
     "detection": "sharding/test_clusters.py::test_what_is_found",
     "process_index, process_count, local_devices": "(ev.process_index(), ev.process_count(), "
     "len(ev.local_devices())) == (0, 1, 8)",
@@ -270,28 +270,28 @@ PROCESSES = {
 
 # What happens when something goes wrong among processes, each with its time and its text.
 FAULTS = {
-    "a peer is killed, raises or exits": "sharding/test_processes.py::"
+    "a peer is killed, raises or exits": "sharding/test_lost_processes.py::"
     "test_the_end_of_a_process_is_an_error_in_the_others",
-    "one of three": "sharding/test_processes.py::test_of_three_processes_both_others_are_told",
-    "the first one": "sharding/test_processes.py::test_the_first_process_may_end_too",
-    "a peer is stopped": "sharding/test_processes.py::"
+    "one of three": "sharding/test_lost_processes.py::test_of_three_processes_both_others_are_told",
+    "the first one": "sharding/test_lost_processes.py::test_the_first_process_may_end_too",
+    "a peer is stopped": "sharding/test_lost_processes.py::"
     "test_a_process_that_is_stopped_is_gone_for_the_others",
-    "a peer is interrupted": "sharding/test_processes.py::"
+    "a peer is interrupted": "sharding/test_lost_processes.py::"
     "test_who_is_interrupted_while_it_waits_is_waited_for_no_more",
-    "a peer does not come": "sharding/test_processes.py::"
+    "a peer does not come": "sharding/test_lost_processes.py::"
     "test_who_waits_for_a_process_that_does_not_come_is_woken",
     "another program, other shapes, another order": "sharding/test_processes.py::"
     "test_processes_that_do_not_do_the_same_are_told_what_they_do",
     "... and the third process": "sharding/test_processes.py::test_the_third_process_is_told_as_well",
-    "a coordinator that never comes": "sharding/test_processes.py::test_a_coordinator_that_never_comes",
-    "a process that never comes": "sharding/test_processes.py::test_a_process_that_never_comes",
-    "a port in use": "sharding/test_processes.py::test_a_port_in_use",
+    "a coordinator that never comes": "sharding/test_joining.py::test_a_coordinator_that_never_comes",
+    "a process that never comes": "sharding/test_joining.py::test_a_process_that_never_comes",
+    "a port in use": "sharding/test_joining.py::test_a_port_in_use",
     "an exception of a function that is called back": "sharding/test_called_back.py::"
     "test_functions_are_called_in_the_process_of_the_device",
-    "survivors form a world anew": "sharding/test_processes.py::"
+    "survivors form a world anew": "sharding/test_lost_processes.py::"
     "test_survivors_form_a_world_anew_at_the_same_address",
-    "... or one goes on alone": "sharding/test_processes.py::test_who_is_left_alone_goes_on_alone",
-    "a new process takes the place of a lost one": "sharding/test_processes.py::"
+    "... or one goes on alone": "sharding/test_lost_processes.py::test_who_is_left_alone_goes_on_alone",
+    "a new process takes the place of a lost one": "sharding/test_lost_processes.py::"
     "test_another_process_takes_the_place_of_one_that_was_killed",
     "killed while saving": "sharding/test_process_checkpoints.py::"
     "test_who_is_killed_while_saving_leaves_the_checkpoint_before",

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.sharding.test_processes import free_address, said, start
+from tests.sharding.processes import free_address, said, start
 
 LIMIT = 5.0  # seconds
 PAGE = Path(__file__).parents[2] / "docs/tutorial/17-many-hosts.md"

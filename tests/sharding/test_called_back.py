@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from tests.sharding.test_processes import outcome
+from tests.sharding.processes import outcome
 from tests.sharding.test_spmd import RUNNER, lines_of
 
 WHOLE, ROW, PART = [8, 4], [4], [2, 2]

@@ -299,8 +299,12 @@ def test_errors_in_pmap_name_the_users_function():
         ev.pmap(row)(jnp.ones((1, 3)))
 
 
-def test_pmap_on_one_device():
-    devices = ev.devices()[:1] * 8  # only their number matters
+def test_pmap_on_devices_that_are_named():
+    with ev.simulate_devices(8):
+        _map_over(ev.devices())
+
+
+def _map_over(devices):
     total = ev.pmap(lambda a, k: lax.psum(a, "i") * k, "i", in_axes=(0, None), devices=devices)
     np.testing.assert_array_equal(total(V, 2.0), np.full(8, 56))
     power = ev.pmap(lambda a, n: a**n, static_broadcasted_argnums=1, devices=devices)

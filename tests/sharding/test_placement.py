@@ -414,10 +414,11 @@ turned = NamedSharding(ev.make_mesh((2, 4), ("x", "y")), P("x"))
 """,
         str(
             [
-                f"ShardingTypeError: {where} 0 is laid out over Mesh('x': 4, 'y': 2, axis_types="
-                f"(Explicit, Explicit)), {where.split()[-1]} 1 over Mesh('x': 2, 'y': 4, "
+                f"ShardingTypeError: {where}: {one} is laid out over Mesh('x': 4, 'y': 2, "
+                f"axis_types=(Explicit, Explicit)), {other} over Mesh('x': 2, 'y': 4, "
                 "axis_types=(Explicit, Explicit)): axes of two meshes cannot go together."
-                for where in ["add: operand"] * 3 + ["jit(add): input"] * 3
+                for where, one, other in [("add", "operand 0", "operand 1")] * 3
+                + [("jit(add)", "x", "y")] * 3
             ]
         ),
     ),
@@ -512,8 +513,7 @@ len({str(x) for x in shown[:-1]}), shown[0], shown[-1]""",
     ),
     "two devices in jit": (
         "text_of(ev.jit(jnp.add), v, one[0])",
-        "ValueError: jit(add): input 0 is committed to 8 devices, cpu:0 to cpu:7, input 1 "
-        "to cpu:1.",
+        "ValueError: jit(add): x is committed to 8 devices, cpu:0 to cpu:7, y to cpu:1.",
     ),
     "another place than in_shardings": (
         "text_of(ev.jit(jnp.sin, in_shardings=Y), a)",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sharding.test_processes import outcome
+from tests.sharding.processes import outcome
 
 PRELUDE = """
 from evertrace.experimental.array_serialization.pytree_serialization import load, save

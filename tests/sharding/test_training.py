@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evertrace.experimental.array_serialization.pytree_serialization import load
-from tests.sharding.test_processes import outcome
+from tests.sharding.processes import outcome
 from tests.sharding.test_spmd import lines_of
 from tests.sharding.trained import farthest
 
