@@ -80,6 +80,10 @@ TYPES = {
     "custom_jvp": lambda a: doubled(a),
     "jvp": lambda a: ev.jvp(lambda v: typed(v, "8@x,8@y") * 2, (a,), (a,)),
     "grad": lambda a: ev.grad(lambda v: typed(jnp.sin(v), "8@x,8@y").sum())(a),
+    "vmap": lambda a: ev.vmap(lambda r: typed(r, "8@y") * 2)(a),
+    "vmap of columns": lambda a: ev.vmap(lambda c: typed(c, "8@x") * 2, 1, 1)(a),
+    "vmap of both": lambda a: ev.vmap(ev.vmap(lambda v: typed(v, "")))(a),
+    "grad of vmap": lambda a: ev.grad(lambda v: ev.vmap(lambda r: typed(r, "8@y") * 2)(v).sum())(a),
     "like": lambda a: typed(jnp.zeros_like(a), "8@x,8@y") + typed(jnp.full_like(a, 2), "8@x,8@y"),
 }
 
@@ -131,6 +135,21 @@ def test_make_jaxpr_shows_types(in_force):
     again = ev.extend.core.jaxpr_as_fun(closed)(placed("x"), placed(None, "y"))
     assert [str(ev.typeof(x)) for x in again] == list(map(str, closed.out_avals))
     assert "@" not in str(ev.make_jaxpr(jnp.sin)(np.ones(3)))
+
+
+def test_the_jaxpr_of_a_traced_call_shows_types(in_force):
+    @ev.jit
+    def f(a):
+        return jnp.sin(a) + 1
+
+    for spec, text in ((("x", "y"), "8@x,8@y"), ((), "8,8"), ((None, "y"), "8,8@y")):
+        a = placed(*spec)
+        assert f(a).sharding.is_equivalent_to(a.sharding, 2)
+        for given in (a, struct(a)):
+            closed = f.trace(given).jaxpr
+            lines = [line.strip() for line in str(closed).split("\n")]
+            assert lines[1] == f"b:f32[{text}] = sin a"
+            assert str(closed.in_avals[0]) == f"float32[{text}]"
 
 
 # What is open, and what says it: function of an array divided by rows and one by columns.
@@ -203,6 +222,91 @@ def test_the_text_of_what_is_open(in_force):
         "reshape: operand 0, v: f32[8,8@y], is divided along 'y' in dimension 1, and the result, "
         "f32[64], cannot be divided so, too.\n"
     )
+
+
+# What works on dimension 0 in one piece: a function of an array that is divided along it.
+FEW = np.array([1, 5, 2])
+WHOLE = {
+    "gather": lambda a: a[FEW],
+    "gather of points": lambda a: a[FEW, FEW],
+    "take": lambda a: jnp.take(a, FEW, axis=0),
+    "take_along_axis": lambda a: jnp.take_along_axis(a, FEW[:, None], axis=0),
+    "one by its number": lambda a: lax.dynamic_index_in_dim(a, 3, 0),
+    "scatter": lambda a: a.at[FEW].set(0.0),
+    "scatter of one": lambda a: a.at[0].add(1.0),
+    "scatter of points": lambda a: a.at[FEW, FEW].multiply(2.0),
+    "sort": lambda a: jnp.sort(a, axis=0),
+    "argsort": lambda a: jnp.argsort(a, axis=0),
+    "median": lambda a: jnp.median(a, axis=0),
+    "top_k": lambda a: lax.top_k(a.T, 2)[0],
+    "cumsum": lambda a: jnp.cumsum(a, axis=0),
+    "cummax": lambda a: lax.cummax(a, axis=0),
+    "cumlogsumexp": lambda a: lax.cumlogsumexp(a, axis=0),
+    "qr": lambda a: jnp.linalg.qr(a)[1],
+    "lu": lambda a: lax.linalg.lu(a)[0],
+    "solve": lambda a: lax.linalg.triangular_solve(jnp.eye(8), a, left_side=True),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_worked_on_in_one_piece_is_not_divided(in_force, name, way):
+    with pytest.raises(
+        ShardingTypeError, match="which the operation works on in one piece"
+    ) as info:
+        WAYS[way](WHOLE[name], placed("x"))
+    text = str(info.value)
+    assert "[8@x" in text or "8@x]" in text
+    assert re.search(r"test_explicit\.py:\d+ in <lambda>", text)
+    assert "`auto_axes(f)`" in text
+    assert "`reshard(x, P(...))`" in text
+
+
+@pytest.mark.parametrize("way", ["eager", "jit", "nested"])
+@pytest.mark.parametrize("name", WHOLE)
+def test_it_works_along_other_dimensions_and_where_it_is_said(in_force, name, way):
+    f, a = WHOLE[name], placed("x")
+    want = f(jnp.asarray(np.asarray(a)))
+    for run in (lambda a: f(reshard(a, P())), auto_axes(f, out_sharding=P())):
+        np.testing.assert_allclose(WAYS[way](run, a), want, rtol=1e-5)
+    with ev.set_mesh(None):
+        np.testing.assert_allclose(WAYS[way](f, a), want, rtol=1e-5)
+
+
+# ... and what works on each row alone, of an array that is divided by rows.
+BY_ROWS = {
+    "gather": lambda a: a[:, FEW],
+    "scatter": lambda a: a.at[:, 0].set(0.0),
+    "scatter of few": lambda a: a.at[:, FEW].add(1.0),
+    "sort": lambda a: jnp.sort(a, axis=1),
+    "top_k": lambda a: lax.top_k(a, 2)[0],
+    "cumsum": lambda a: jnp.cumsum(a, axis=1),
+    "svd": lambda a: jnp.linalg.svd(a[:, :4].reshape(8, 2, 2), compute_uv=False),
+    "gradient": lambda a: ev.grad(lambda v: (v[:, FEW] ** 2).sum() + jnp.sort(v, 1)[:, 0].sum())(a),
+}
+
+
+@pytest.mark.parametrize("way", ["eager", "jit", "nested"])
+@pytest.mark.parametrize("name", BY_ROWS)
+def test_rows_stay_on_their_devices(in_force, name, way):
+    a = placed("x")
+    out = WAYS[way](BY_ROWS[name], a)
+    assert out.sharding.spec[0] == "x"
+    np.testing.assert_allclose(out, BY_ROWS[name](jnp.asarray(np.asarray(a))), rtol=1e-5)
+
+
+def test_the_text_of_what_is_worked_on_in_one_piece(in_force):
+    def ordered(v):
+        return jnp.sort(v, axis=0)
+
+    with pytest.raises(ShardingTypeError) as info:
+        ev.jit(ordered)(placed("x", "y"))
+    first, *rest = str(info.value).split("\n")
+    assert first == (
+        "sort: operand 0, v: f32[8@x,8@y], is divided along 'x' in dimension 0, which the "
+        "operation works on in one piece."
+    )
+    assert any(re.search(r"test_explicit\.py:\d+ in ordered", line) for line in rest)
 
 
 def test_who_has_no_such_mesh_in_force_is_not_asked(mesh):

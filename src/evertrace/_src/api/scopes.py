@@ -14,7 +14,7 @@ from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.aval import LaidOutType, ManualType
 from evertrace._src.core.tracer import EVAL, Trace, Tracer, set_trace, state
-from evertrace._src.jit.laid_out import sharding_behind
+from evertrace._src.jit.laid_out import sharding_of_type
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import manual_axis_type
 
@@ -152,7 +152,7 @@ def typeof(x: Any) -> Any:
     if isinstance(x, Tracer) and (varies := manual_axis_type(x)) is not None:
         return ManualType(aval, varies)
     if type(x) is Array or (isinstance(x, Tracer) and config.current().mesh is not None):
-        sharding, _ = sharding_behind(x)
+        sharding = sharding_of_type(x)
     return aval if sharding is None else LaidOutType(aval, sharding.abstract(aval.ndim))
 
 

@@ -28,11 +28,14 @@ class Factors(NamedTuple):
       operands: for each operand, for each dimension, a tuple of factors (anything hashable).
       results: likewise for each result.
       sizes: pairs (factor, size), of those that are a dimension's only in part.
+      whole: pairs (operand, dimension) of what the operation works on in one piece, however its
+        results are divided: what is divided there is gathered before, which nobody has asked for.
     """
 
     operands: tuple[Any, ...]
     results: tuple[Any, ...]
     sizes: tuple[tuple[Any, int], ...] = ()
+    whole: tuple[tuple[int, int], ...] = ()
 
 
 def by_dimension(operands: Iterable[Iterable[Any]], results: Iterable[Iterable[Any]]) -> Factors:
@@ -60,6 +63,18 @@ def pointwise(
     ranks = range(max([aval.ndim for aval in results], default=0))
     sides = [[ranks[: aval.ndim] for aval in side] for side in (operands, results)]
     return by_dimension(*sides)
+
+
+def whole_along(name: str, rule: Callable[..., Factors] = pointwise) -> Callable[..., Factors]:
+    """Return the rule of what works on the dimension that a param names in one piece."""
+
+    def along(
+        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any
+    ) -> Factors:
+        found = rule(operands, results, **params)
+        return found._replace(whole=tuple([(i, params[name]) for i in range(len(operands))]))
+
+    return along
 
 
 def along_all_but(*names: str) -> Callable[..., Factors]:
@@ -134,7 +149,8 @@ def batched(core: int) -> Callable[..., Factors]:
             [[*range(lead), *[None] * (a.ndim - lead)] if a.ndim >= lead else [] for a in side]
             for side in (operands, results)
         ]
-        return by_dimension(*sides)
+        whole = [(i, d) for i, aval in enumerate(operands) for d in range(lead, aval.ndim)]
+        return by_dimension(*sides)._replace(whole=tuple(whole))
 
     return rule
 

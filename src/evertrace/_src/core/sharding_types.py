@@ -81,11 +81,13 @@ def check_certainty(
 ) -> None:
     """Raise if such axes divide operands, and it is open how the results lie along them.
 
-    That is so where a result has the dimension and cannot be divided as the operand is, and where
-    both operands of a product are divided along what it sums over: the sum can be on all devices,
-    be divided itself, or be left to be added up.
+    That is so where the operation works on such a dimension in one piece, where a result has the
+    dimension and cannot be divided as the operand is, and where both operands of a product are
+    divided along what it sums over: the sum can be on all devices, be divided itself, or be left
+    to be added up.
     """
     _, divisions = given
+    _check_whole(prim, factors.whole, given, named, src, names)
     kept: dict[Any, set[str]] = {}
     for dims, division in zip(factors.results, made[1], strict=True):
         for parts, axes in zip(dims, division, strict=True):
@@ -117,6 +119,25 @@ def check_certainty(
                         "over, so it is open how the sum lies.",
                         src,
                     )
+
+
+def _check_whole(
+    prim: Primitive,
+    whole: Sequence[tuple[int, int]],
+    given: tuple[Sequence[ShapedArray], Sequence[Division]],
+    named: frozenset[str],
+    src: source.Source | None,
+    names: Sequence[str | None],
+) -> None:
+    """Raise if such axes divide what the operation works on in one piece."""
+    for number, dim in whole:
+        along = [a for a in given[1][number][dim] if a in named]
+        if along:
+            raise _uncertain_error(
+                f"{prim.name}: operand {number}, {shown(*given, number, names)}, is divided along "
+                f"{listed(along)} in dimension {dim}, which the operation works on in one piece.",
+                src,
+            )
 
 
 def _uncertain_error(text: str, src: source.Source | None) -> Exception:

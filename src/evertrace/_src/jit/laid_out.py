@@ -18,6 +18,7 @@ from evertrace._src.core.placement import Sharding
 from evertrace._src.core.propagation import divide
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
+from evertrace._src.transforms.batching import BatchTracer
 from evertrace._src.transforms.staging import Stage
 
 
@@ -38,6 +39,21 @@ def sharding_behind(x):
     if type(x) is Var and isinstance(x._trace, Stage) and not x._trace.closed:
         return _Walk(x._trace).sharding_of(x)
     return None, type(x) is Literal
+
+
+def sharding_of_type(x):
+    """Return the sharding over a mesh that the type of a value says, None where it says none.
+
+    That of one example of `vmap` is what is left of the batch's.
+    """
+    if not isinstance(x, BatchTracer):
+        return sharding_behind(x)[0]
+    batch = sharding_of_type(x.value)
+    if batch is None:
+        return None
+    division = batch.spec_division(x.value.aval.ndim)
+    rest = division[: x.dim] + division[x.dim + 1 :]
+    return batch.divided(with_dimensions(division, rest))
 
 
 def _sharding_behind_input(value) -> tuple[Any, bool]:

@@ -13,7 +13,7 @@ from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.placement import SingleDeviceSharding
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import runtime
-from evertrace._src.jit.divided import shardings_of_results
+from evertrace._src.jit.divided import shardings_of_results, tell_types
 from evertrace._src.jit.placements import CompiledPlacements
 from evertrace._src.support import cached_property, set_module
 
@@ -139,6 +139,11 @@ class Traced(Stage):
     def jaxpr(self) -> Any:
         """The closed jaxpr, with what the function captured as its constants."""
         captured = self._variant.captured
+        shardings = self._places.known(self._call)
+        if any(shardings):
+            # Types are told to a jaxpr of its own: the variant serves arrays however they lie.
+            captured = captured._replace(jaxpr=captured.jaxpr.replace())
+            tell_types(captured, shardings)
         return ClosedJaxpr(captured.jaxpr, captured.consts)
 
     @property

@@ -103,10 +103,17 @@ def _slice_batch(size, args, dims, *, slice_sizes):
     return gather(x, indices, dnums, slice_sizes, mode=GatherScatterMode.CLIP), 0
 
 
+def _slice_factors(operands, results, *, slice_sizes, **params):
+    """A single one of what is divided is on one device."""
+    shape = operands[0].shape
+    one = [(0, d) for d, n in enumerate(slice_sizes) if n == 1 != shape[d]]
+    return of_equal_size(operands, results)._replace(whole=tuple(one))
+
+
 dynamic_slice_p: Primitive = Primitive(
     "dynamic_slice",
     moves=True,
-    factors=of_equal_size,
+    factors=_slice_factors,
     abstract=_slice_abstract,
     linear=(0,),
     transpose=_slice_transpose,

@@ -163,11 +163,14 @@ def _fft_batch(size, args, dims, **params):
     return fft_p.bind(move_batch_dim(args[0], dims[0], 0, size), **params), 0
 
 
+def _fft_factors(operands, results, *, fft_lengths, **params):
+    """As JAX's types have it, what is transformed may be divided."""
+    return batched(len(fft_lengths))(operands, results)._replace(whole=())
+
+
 fft_p: Primitive = Primitive(
     "fft",
-    factors=lambda operands, results, *, fft_lengths, **params: batched(len(fft_lengths))(
-        operands, results
-    ),
+    factors=_fft_factors,
     abstract=_fft_abstract,
     host=_fft_host,
     linear=(0,),

@@ -161,7 +161,8 @@ def _gather_factors(operands, results, *, dimension_numbers, slice_sizes, **para
     window = iter([f for d, f in enumerate(of_x) if d not in dropped])
     rest = iter(counts)
     out = [next(window if i in dnums.offset_dims else rest) for i in range(results[0].ndim)]
-    return by_dimension([of_x, [*counts, None]], [out])
+    whole = tuple([(0, d) for d, f in enumerate(of_x) if f is None])
+    return by_dimension([of_x, [*counts, None]], [out])._replace(whole=whole)
 
 
 def _gather_jvp(tangents, primals, out, *, fill_value, **params):
@@ -356,14 +357,17 @@ def _scatter_factors(operands, results, *, dimension_numbers, **params):
     window = iter([d for d in range(x.ndim) if d not in dropped])
     counts = iter(range(indices.ndim - 1))
     of_updates: list = []
+    chosen = set(dnums.inserted_window_dims)
     for i, size in enumerate(updates.shape):
         if i in dnums.update_window_dims:
             d = next(window)
             of_updates.append(d if size == x.shape[d] else None)
+            chosen |= set() if size == x.shape[d] else {d}
         else:
             of_updates.append(("index", next(counts)))
     of_indices = [*[("index", i) for i in range(indices.ndim - 1)], None]
-    return by_dimension([range(x.ndim), of_indices, of_updates], [range(x.ndim)])
+    found = by_dimension([range(x.ndim), of_indices, of_updates], [range(x.ndim)])
+    return found._replace(whole=tuple([(0, d) for d in sorted(chosen)]))
 
 
 def _scatter_batch(prim, size, args, dims, *, dimension_numbers, **params):

@@ -10,7 +10,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.factors import of_equal_size, pointwise
+from evertrace._src.core.factors import of_equal_size, whole_along
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.indexing import take_along
@@ -114,7 +114,7 @@ sort_p: Primitive = Primitive(
     "sort",
     is_tape_of_plans=True,
     moves=True,
-    factors=pointwise,
+    factors=whole_along("dimension"),
     multiple_results=True,
     abstract=_sort_abstract,
     host=_sort_host,
@@ -189,7 +189,7 @@ top_k_p: Primitive = Primitive(
     "top_k",
     is_tape_of_plans=True,
     moves=True,
-    factors=of_equal_size,
+    factors=whole_along("axis", of_equal_size),
     multiple_results=True,
     abstract=_top_k_abstract,
     host=_top_k_host,
