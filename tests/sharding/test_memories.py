@@ -149,3 +149,55 @@ def test_spaces(mesh):
         assert ev.device_put(host, Space.Any) is host
         assert ev.device_put(host, Space.Device).sharding == sharding
         assert ev.device_put(x, Space.Device) is x
+
+
+SPACES = {"jit": ev.jit, "nested": lambda f: ev.jit(ev.jit(f)), "spmd": WAYS["spmd"]}
+
+
+@pytest.mark.parametrize("way", SPACES)
+@pytest.mark.parametrize("place", PLACES)
+def test_traced_arrays_are_put_in_spaces(mesh, place, way):
+    sharding = PLACES[place](mesh)
+    host = sharding.with_memory_kind("pinned_host")
+    x = ev.device_put(X, sharding)
+
+    def moved(x):
+        there = ev.device_put(jnp.sin(x), Space.Host)
+        same = ev.device_put(there, Space.Host), ev.device_put(x, Space.Device)
+        back = ev.device_put(there * 2, Space.Device)
+        return there, there + 1, same, back, ev.device_put(there, Space.Any)
+
+    for _ in range(3):
+        there, more, same, back, kept = SPACES[way](moved)(x)
+        for y in (there, more, same[0], kept):
+            assert y.sharding.memory_kind == "pinned_host"
+            assert y.sharding.is_equivalent_to(host, 1)
+        for y in (same[1], back):
+            assert y.sharding.is_equivalent_to(sharding, 1)
+        np.testing.assert_allclose(back, 2 * np.sin(X), rtol=1e-6)
+    jaxpr = ev.make_jaxpr(lambda x: ev.device_put(x, Space.Host))(x)
+    (eqn,) = jaxpr.eqns
+    assert eqn.params["sharding"].memory_kind == "pinned_host"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_spaces_are_transformed(mesh, place):
+    x = ev.device_put(X, PLACES[place](mesh))
+
+    def offloaded(x):
+        return (ev.device_put(ev.device_put(x, Space.Host) * 3, Space.Device) * x).sum()
+
+    gradient = ev.jit(ev.grad(offloaded))(x)
+    assert gradient.sharding.is_equivalent_to(x.sharding, 1)
+    np.testing.assert_allclose(gradient, 6 * X)
+    mapped = ev.jit(ev.vmap(lambda v: ev.device_put(v, Space.Host)))(x)
+    assert mapped.sharding.is_equivalent_to(x.sharding.with_memory_kind("pinned_host"), 1)
+
+
+def test_a_space_alone_needs_to_know_how_a_value_lies(mesh):
+    with ev.strict(), pytest.raises(NotImplementedError) as info:
+        ev.jit(lambda x: ev.device_put(x, Space.Host))(X)
+    text = str(info.value)
+    assert text.startswith("device_put: how an array of type f32[8] lies is not known while it is ")
+    assert "Fix: name a sharding, `NamedSharding(mesh, spec, memory_kind=" in text
+    assert re.search(r"test_memories\.py:\d+", text)

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from evertrace._src import dtypes, native, support, tree
+from evertrace._src import dtypes, errors, native, support, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core import formats, transfers
 from evertrace._src.core.formats import Format, Space
-from evertrace._src.core.placement import Sharding, carried, check_device, device_of, shared
+from evertrace._src.core.placement import (
+    InMemory,
+    Sharding,
+    carried,
+    check_device,
+    device_of,
+    shared,
+)
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import placing, runtime
 from evertrace._src.jit import stores
+from evertrace._src.jit.laid_out import sharding_of_type
 from evertrace._src.jit.opened import opened
 from evertrace._src.ops.sharding_constraint import first_device, lay_out
 from evertrace._src.support import set_module
@@ -206,12 +214,33 @@ def _put_leaf(leaf, target, donate):
 
 
 def _in_space(x, space):
-    """Return how an array lies in such memory; a traced one stays, for a CPU has one memory."""
-    if space is Space.Any or isinstance(x, Tracer):
+    """Return how an array lies in such memory, None where it is there."""
+    if space is Space.Any:
         return None
     kind = "device" if space is Space.Device else "pinned_host"
+    if isinstance(x, Tracer):
+        return _traced_in(x, kind)
     is_there = x.sharding.memory_kind == kind
     return None if is_there else carried(x.sharding.with_memory_kind(kind))
+
+
+def _traced_in(x, kind):
+    """Return how a traced array lies in memory of some kind, otherwise as it does."""
+    sharding, is_known = sharding_of_type(x)
+    if not is_known:
+        raise errors.user_error(
+            NotImplementedError,
+            f"device_put: how an array of type {x.aval.str_short()} lies is not known while it is "
+            "traced by JAX's rules (`strict`), so that a memory alone does not say where it goes.",
+            fix='name a sharding, `NamedSharding(mesh, spec, memory_kind="pinned_host")`.',
+            anchor="devices",
+        )
+    if sharding is not None and sharding.mesh is not None:
+        return sharding.with_memory_kind(kind)
+    if kind == (sharding.memory_kind if sharding else "device"):
+        return None
+    device = sharding.device if sharding else runtime.default_device()
+    return InMemory(device, memory_kind=kind)
 
 
 def _moved(x, leaf, device, donate):

@@ -152,7 +152,7 @@ def typeof(x: Any) -> Any:
     if isinstance(x, Tracer) and (varies := manual_axis_type(x)) is not None:
         return ManualType(aval, varies)
     if type(x) is Array or (isinstance(x, Tracer) and config.current().mesh is not None):
-        sharding = sharding_of_type(x)
+        sharding, _ = sharding_of_type(x)
     return aval if sharding is None else LaidOutType(aval, sharding.abstract(aval.ndim))
 
 

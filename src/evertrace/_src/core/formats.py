@@ -86,8 +86,8 @@ def row_major(ndim: int) -> Layout:
 class Space(enum.Enum):
     """A kind of memory that arrays can be put in: of the device, of the host, or either.
 
-    `device_put` keeps how an array is laid out. On the CPU these are the same memory, and nothing
-    is moved. A traced array stays where it is: name a sharding with a `memory_kind` there.
+    `device_put` keeps how an array is laid out, also a traced one. On the CPU these are the same
+    memory, and nothing is moved.
 
     Example:
       >>> x = ev.device_put(jnp.ones(2), ev.memory.Space.Host)

@@ -42,18 +42,15 @@ def sharding_behind(x):
 
 
 def sharding_of_type(x):
-    """Return the sharding over a mesh that the type of a value says, None where it says none.
-
-    That of one example of `vmap` is what is left of the batch's.
-    """
+    """Return `sharding_behind`; of one example of `vmap`, what is left of the batch's."""
     if not isinstance(x, BatchTracer):
-        return sharding_behind(x)[0]
-    batch = sharding_of_type(x.value)
+        return sharding_behind(x)
+    batch, is_known = sharding_of_type(x.value)
     if batch is None:
-        return None
+        return None, is_known
     division = batch.spec_division(x.value.aval.ndim)
     rest = division[: x.dim] + division[x.dim + 1 :]
-    return batch.divided(with_dimensions(division, rest))
+    return batch.divided(with_dimensions(division, rest)), is_known
 
 
 def _sharding_behind_input(value) -> tuple[Any, bool]:

@@ -11,7 +11,7 @@ from evertrace._src import doors, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.divisions import have_same_axes, open_division, over_mesh
 from evertrace._src.core.jaxpr import Literal, subjaxprs
-from evertrace._src.core.placement import as_sharding, is_local, shared
+from evertrace._src.core.placement import InMemory, as_sharding, is_local, shared
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.tracer import state
 from evertrace._src.source import LAID_OUT_SCOPE
@@ -221,6 +221,16 @@ def _batch(axis, args, dims, *, sharding, unconstrained_dims):
     return out, dim
 
 
+def _transpose(ct, x, *, sharding, **params):
+    """A cotangent lies as the value does, in the memory from which that was moved."""
+    if sharding is not None and sharding.memory_kind != "device":
+        back = sharding.with_memory_kind("device")
+        sharding = InMemory(back.device) if type(sharding) is InMemory else back
+    elif type(sharding) is InMemory:  # nothing else moves to a device's ordinary memory
+        sharding = InMemory(sharding.device, memory_kind="pinned_host")
+    return [sharding_constraint_p.bind(ct, sharding=sharding, **params)]
+
+
 def _with_dimension(sharding, at, names):
     """Return a sharding that divides one more dimension, along named axes."""
     spec = sharding.spec
@@ -245,6 +255,6 @@ sharding_constraint_p: Primitive = Primitive(
     divide=_divide,
     batch_call=_batch,
     abstract=_abstract,
-    transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
+    transpose=_transpose,
     physical=lambda x, **params: params,
 )
