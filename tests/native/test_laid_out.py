@@ -135,7 +135,7 @@ def test_what_lies_in_two_places_is_refused_at_every_call(mesh):
     f(a, jnp.ones(8))
     for b in (row, other):
         for _ in range(3):
-            with pytest.raises(ValueError, match=r"jit\(<lambda>\): input 0 is committed to 8"):
+            with pytest.raises(ValueError, match=r"jit\(<lambda>\): a is committed to 8"):
                 f(a, b)
             with pytest.raises(ValueError, match=r"^mul\w*: operand 0"):
                 _ = a * b
