@@ -182,3 +182,14 @@ def test_eval_shape_takes_returned_structs_for_arrays():
         lambda x: {"x": x + 1, "known": known}, ev.ShapeDtypeStruct((), "float32")
     )
     assert found == {"x": ev.ShapeDtypeStruct((), "float32"), "known": known}
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_type_stands_for_an_array_where_nothing_is_computed(told):
+    kind = ev.typeof(jnp.ones((2, 3))) if told else ev.core.ShapedArray((2, 3), "float32")
+    out = ev.eval_shape(lambda x, y: x["a"] @ y, {"a": kind}, jnp.ones((3, 4)))
+    assert out == ev.ShapeDtypeStruct((2, 4), "float32")
+    assert str(ev.make_jaxpr(lambda x: x)(kind)) == "{ lambda ; a:f32[2,3]. let  in (a,) }"
+    assert ev.jit(jnp.sin).lower(kind).out_info == ev.ShapeDtypeStruct((2, 3), "float32")
+    with ev.strict(), pytest.raises(TypeError, match="ShapedArray is not an array"):
+        ev.jit(lambda x: x * 2)(kind)

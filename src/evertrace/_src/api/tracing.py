@@ -314,8 +314,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     Args:
       fun: function of trees of arrays; it is traced, nothing is computed. `ShapeDtypeStruct`s that
         it returns count as arrays.
-      *args: arrays, `ShapeDtypeStruct`s, or trees of them; objects are nodes, and what they hold
-        is replaced likewise.
+      *args: arrays, `ShapeDtypeStruct`s, avals, or trees of them; objects are nodes, and what they
+        hold is replaced likewise.
       **kwargs: likewise.
 
     Raises:

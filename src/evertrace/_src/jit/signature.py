@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from evertrace._src import doors, errors, tree
 from evertrace._src.arrays.interop import aval_of
+from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.signatures import signature_of
 
@@ -99,14 +100,14 @@ class Signature:
     def avals(self, call, where):
         """Return the avals of a call's leaves; the error for one that has none names it."""
         try:
-            return tuple([aval_of(x, where) for x in call.leaves])
+            return tuple([_type_of(x, where) for x in call.leaves])
         except TypeError:
             raise self._bad_argument(call, where) from None
 
     def _bad_argument(self, call, where):
         for name, leaf in zip(self.leaf_names(call), call.leaves, strict=True):
             try:
-                aval_of(leaf, where)
+                _type_of(leaf, where)
             except TypeError:
                 return errors.user_error(
                     TypeError,
@@ -254,6 +255,13 @@ def _not_hashable(place, value, why):
         "argument static.",
         anchor="static-hashable",
     )
+
+
+def _type_of(x, where):
+    """Return the aval of an argument; a type stands for a value where nothing is computed."""
+    if isinstance(x, ShapedArray):
+        return ShapedArray(x.shape, x.dtype, x.weak_type)
+    return aval_of(x, where)
 
 
 def _named_leaves(name, argument):
