@@ -153,3 +153,22 @@ def test_each_function_has_its_own_operand_in_the_old_form(pred, wrap):
         return lax.cond(pred, (3.0, 2.0), lambda a: a[0] + a[1], 4.0, lambda b: b - 1)
 
     assert float(wrap(choose)(pred)) == (5.0 if pred else 3.0)
+
+
+def hand_on(pred, shared, x):
+    """Every branch hands `shared` on as it is; `x` comes out of one of them only."""
+    branches = (lambda s, x: (s, x, x + 1), lambda s, x: (s, s, x))
+    return lax.cond(pred, *branches, shared, x)
+
+
+def test_what_every_branch_hands_on_is_no_more_batched_than_it_was():
+    preds, xs = np.bool_([True, False]), np.float32([1, 2])
+    axes = {"in_axes": (0, None, 0), "out_axes": (None, 0, 0)}
+    shared, chosen, last = ev.vmap(hand_on, **axes)(preds, np.float32(3), xs)
+    assert to_numpy(shared) == 3
+    np.testing.assert_array_equal(to_numpy(chosen), [1, 3])
+    np.testing.assert_array_equal(to_numpy(last), [2, 2])
+    gradient = ev.grad(lambda s: ev.vmap(hand_on, **axes)(preds, s, xs)[0])(3.0)
+    assert to_numpy(gradient) == 1
+    with pytest.raises(ValueError, match="out_axes is None for an output that depends"):
+        ev.vmap(hand_on, in_axes=(0, None, 0), out_axes=(None, None, 0))(preds, 3.0, xs)

@@ -173,7 +173,8 @@ def _run_all_branches(axis, index, operands, batched, branches):
     """Run every branch on the whole batch and choose per example.
 
     A branch gets the operands of the other examples without their derivatives: whatever it makes of
-    values that it was not meant for, NaN included, does not reach their gradients.
+    values that it was not meant for, NaN included, does not reach their gradients. What every
+    branch hands on as it is stays as it is, so it need not be batched.
     """
     refuse_io("cond", branches)
     wanted = (True,) * len(branches[0].out_avals)
@@ -191,8 +192,20 @@ def _run_all_branches(axis, index, operands, batched, branches):
         else:
             derived = batch_jaxpr(branch.jaxpr, axis, batched, wanted)[0]
             results.append(inline(derived, *shielded))
-    outs = [select_examples(index, *cases) for cases in zip(*results, strict=True)]
-    return outs, [0] * len(outs)
+    outs, dims = [], []
+    for place, cases in zip(_handed_on(branches), zip(*results, strict=True), strict=True):
+        outs.append(select_examples(index, *cases) if place is None else operands[place])
+        dims.append(0 if place is None or batched[place] else None)
+    return outs, dims
+
+
+def _handed_on(branches):
+    """Return for each output the place of the operand that it is in every branch, or None."""
+    rows = []
+    for branch in branches:
+        places = {id(v): i for i, v in enumerate(branch.jaxpr.invars)}
+        rows.append([places.get(id(v)) for v in branch.jaxpr.outvars])
+    return [column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True)]
 
 
 def _cond_divide(divisions, divide_jaxpr, *, branches):
