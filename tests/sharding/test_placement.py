@@ -90,6 +90,23 @@ CASES = {
         "spec_of(ev.jit(lambda a: lax.with_sharding_constraint(a, Y) * 2)(whole), 2 * whole)",
         "P('y',)",
     ),
+    "constraint over the axes alone of the mesh in force": (
+        """
+over = NamedSharding(mesh.abstract_mesh, P("y"))
+def laid(fun):
+    return [spec_of(g(whole), whole) for g in (fun, ev.jit(fun), ev.jit(fun, strict=True))]
+with ev.set_mesh(mesh):
+    found = [
+        laid(lambda a: lax.with_sharding_constraint(a, over)),
+        laid(lambda a: ev.sharding.reshard(a, over)),
+        laid(lambda a: ev.device_put(a, over)),
+        [spec_of(ev.jit(lambda a: a, **{k + "_shardings": over})(whole)) for k in ("in", "out")],
+        ev.ShapeDtypeStruct((8, 8), "float32", sharding=over).sharding is over,
+    ]
+found
+""",
+        str([["P('y',)"] * 3] * 3 + [["P('y',)"] * 2, True]),
+    ),
     "device_put in jit": ("spec_of(ev.jit(lambda a: ev.device_put(a, Y) + 1)(whole))", "P('y',)"),
     "in_shardings": (
         "spec_of(ev.jit(lambda a: a + 1, in_shardings=XY)(whole), whole + 1)",

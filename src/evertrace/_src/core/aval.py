@@ -21,7 +21,7 @@ import numpy as np
 from evertrace._src import dims, doors, dtypes, errors, native
 from evertrace._src.core import engine
 from evertrace._src.core.formats import Format, sharding_of
-from evertrace._src.core.placement import as_sharding
+from evertrace._src.core.placement import Sharding, as_sharding
 from evertrace._src.support import MOST_DIMENSIONS, forkable
 
 if TYPE_CHECKING:
@@ -416,7 +416,7 @@ class ShapeDtypeStruct:
         aval = ShapedArray(shape, dtypes.canonicalize_dtype(dtype, True), weak_type)
         self.shape, self.dtype = dims.shown(aval.shape), aval.dtype
         sharding = sharding_of("ShapeDtypeStruct", sharding)
-        if sharding is not None:
+        if not (sharding is None or isinstance(sharding, Sharding)):  # a spec, or nothing such
             sharding = as_sharding("ShapeDtypeStruct", sharding)
         self.weak_type, self.sharding = aval.weak_type, sharding
 

@@ -280,6 +280,13 @@ class NamedSharding(Sharding):
         self.mesh, self.spec, self.memory_kind = mesh, spec, memory_of_kind(memory_kind)
         self._known: dict[Any, Any] = {}  # what each operation asks again
 
+    def on_context_mesh(self, where: Any) -> Any:
+        """Return the sharding over the devices of the mesh in force, if it is over its axes."""
+        mesh = context_mesh()
+        if isinstance(self.mesh, Mesh) or not isinstance(mesh, Mesh):
+            return self
+        return self.update(mesh=mesh) if mesh.abstract_mesh == self.mesh else self
+
     def device_list(self) -> Any:
         """Return the devices of the mesh, in the order of the grid."""
         found = self._known.get("devices")
