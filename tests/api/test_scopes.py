@@ -1,6 +1,8 @@
 """Named scopes, computing while tracing, types, and what the environment tells."""
 
+import gc
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -182,6 +184,22 @@ def test_no_leaks_are_found_where_there_are_none():
         for g in derived.values():
             ev.jit(g)(1.0)
         ev.jit(ev.vmap(ev.grad(f)))(jnp.ones(2))
+
+
+def test_the_objects_of_the_process_are_looked_through_once_for_a_whole_program():
+    calls = []
+
+    def note(frame, event, function):
+        if event == "c_call" and function in (gc.get_referrers, gc.collect):
+            calls.append(function.__name__)
+
+    with ev.strict(), ev.checking_leaks():
+        sys.setprofile(note)
+        try:
+            ev.make_jaxpr(lambda x: jnp.sin(jnp.cos(x)) * x)(jnp.ones(3))
+        finally:
+            sys.setprofile(None)
+    assert calls == ["get_referrers"]
 
 
 # ------------------------------------------------------------------ what there is

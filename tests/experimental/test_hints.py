@@ -59,6 +59,13 @@ def test_layouts_that_jit_is_asked_for():
         ev.jit(jnp.sin, in_shardings=Format(Layout((1, 0)), given.sharding))(X)
 
 
+def test_a_format_is_no_node_of_trees():
+    given = X.format
+    assert ev.tree.leaves({"x": given}) == [given] == [Format(Layout((0, 1)), X.sharding)]
+    assert hash(given) == hash(X.format)
+    assert not isinstance(given, tuple)
+
+
 def scale_and_sum(ctx, out, x, *, factor):
     assert ctx.stage is ExecutionStage.EXECUTE
     assert (x.shape, x.dtype, x.ndim, x.writeable) == ((2, 3), np.float32, 2, False)

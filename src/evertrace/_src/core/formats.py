@@ -1,5 +1,6 @@
 """How arrays lie in memory: `Layout`, the order of dimensions, and `Format`, layout and place."""
 
+import dataclasses
 import enum
 from typing import Any, NamedTuple
 
@@ -39,8 +40,11 @@ class Layout(NamedTuple):
 Layout.__module__ = "evertrace.experimental.layout"
 
 
-class Format(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Format:
     """The layout and the sharding of an array, as ``Array.format`` tells it.
+
+    It is no tuple, so a tree has it for a leaf.
 
     Attributes:
       layout: a `Layout`, or None where it is left open.

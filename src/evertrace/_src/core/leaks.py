@@ -24,14 +24,24 @@ def check_variables(jaxpr: Jaxpr, name: str | None) -> None:
     owned |= {id(v._trace.invars) for v in jaxpr.invars}
     for eqn in jaxpr.eqns:
         owned |= {id(eqn.invars), id(eqn.outvars)}
-    gc.collect()
     variables = [*jaxpr.invars, *[v for e in jaxpr.eqns for v in e.outvars]]
     owned.add(id(variables))
+    if not _holders(variables, owned):
+        return
+    gc.collect()  # which takes longer, and may have been what was missing
+    if not _holders(variables, owned):
+        return
     while variables:
         var = variables.pop()
-        holders = [x for x in gc.get_referrers(var) if not _is_ours(x, owned)]
-        if holders:
+        if holders := _holders([var], owned):
             raise _leak_error(name, var.aval, holders[0])
+
+
+def _holders(variables: list[Any], owned: set[int]) -> list[Any]:
+    """Return what holds any of the variables and is not the jaxpr's: one pass over all objects."""
+    return [
+        x for x in gc.get_referrers(*variables) if x is not variables and not _is_ours(x, owned)
+    ]
 
 
 def _is_ours(holder: object, owned: set[int]) -> bool:
