@@ -166,3 +166,19 @@ def test_a_number_as_a_condition_is_read_at_each_call(name):
     for n in (1, 2, 0, 3, 0.0, 0.5):
         want = getattr(np, name)(n, *map(np.asarray, rest))
         np.testing.assert_array_equal(getattr(jnp, name)(n, *rest), want)
+
+
+FLOATS = ["float32", "float64", "complex64", "complex128", "bfloat16", "float16"]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(1, 7, 1), (5, 10, 10), (3, 90, 17), (40, 33, 40)])
+def test_products_have_the_same_bits_however_they_are_asked_for(dtype, shape):
+    m, k, n = shape
+    with ev.enable_x64(True):
+        x, y = (ev.random.normal(ev.random.key(i), (m, k) if i else (k, n)) for i in (1, 0))
+        x, y = x.astype(dtype), y.astype(dtype)
+        wanted = ev.jit(jnp.matmul, engine="native")(x, y)
+        same(jnp.matmul(x, y), wanted)
+        same(ev.lax.dot(x, y), wanted)
+        same(ev.lax.dot(x.T.copy().T, y), wanted)

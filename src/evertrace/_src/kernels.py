@@ -191,6 +191,20 @@ def reduces(x: np.ndarray) -> bool:
     return x.flags.forc and _name(x.dtype) in DTYPES
 
 
+def matmul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the products of two stacks of matrices, of one dtype and number of dimensions."""
+    out = np.empty((*x.shape[:-1], y.shape[-1]), x.dtype)
+    _native.matmul(x, y, out)
+    return out
+
+
+def multiplies(dtype: np.dtype) -> bool:
+    """Whether to multiply matrices of floats by the kernel, which adds as tapes and plans do."""
+    if dtype.kind not in "fc" or not extension.is_built() or not config.current().native_kernels:
+        return False
+    return _name(dtype) in DTYPES
+
+
 def _dense(x: np.ndarray) -> np.ndarray:
     """Return an array itself if it is dense and aligned, and a copy else."""
     if x.flags.c_contiguous and x.flags.aligned:
@@ -231,13 +245,6 @@ def tape_template(*parts: Any) -> Any:
 
 # ---------------------------------------------------------------- called by tests and benchmarks
 # What runs them in programs are tapes, and plans of eager functions, in C++.
-
-
-def matmul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the products of two stacks of matrices, of one dtype and number of dimensions."""
-    out = np.empty((*x.shape[:-1], y.shape[-1]), x.dtype)
-    _native.matmul(x, y, out)
-    return out
 
 
 def gather(

@@ -8,11 +8,11 @@ and summed over.
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import by_dimension
 from evertrace._src.core.primitive import Primitive
@@ -147,15 +147,21 @@ def are_mixed_float8(lhs, rhs):
     return lhs != rhs and all(_is_narrow_float(d) and d.itemsize == 1 for d in (lhs, rhs))
 
 
+MOST_PRODUCTS = 1 << 18
+"""Of numbers: above that, the host's library is better at them than our kernel."""
+
+
 def multiply(lhs, rhs, compute, out_dtype):
     """Return the matrix product of two stacks of matrices, computed in the dtype `compute`."""
     if compute.kind in "iu" and _fits_float64(lhs, rhs):
         # BLAS has no integers; float64 holds all these sums exactly and is many times faster.
         exact = np.matmul(lhs.astype(np.float64), rhs.astype(np.float64))
         return exact.astype(np.int64).astype(out_dtype, copy=False)
-    times = np.dot if lhs.ndim == 2 else np.matmul  # the same for matrices, called faster
+    times: Any = np.dot if lhs.ndim == 2 else np.matmul  # the same for matrices, called faster
     if lhs.shape[-1] == 1:
         times = np.multiply  # BLAS leaves out a number that is zero, whatever it is to be times
+    elif 0 < lhs.size * rhs.shape[-1] <= MOST_PRODUCTS and kernels.multiplies(compute):
+        times = kernels.matmul  # the bits that plans and tapes have
     product = times(lhs.astype(compute, copy=False), rhs.astype(compute, copy=False))
     if compute.kind == "c" and not dtypes.issubdtype(out_dtype, np.complexfloating):
         product = product.real

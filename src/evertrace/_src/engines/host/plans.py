@@ -29,7 +29,6 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.engines.host.recorded import (
-    MOST_PRODUCTS,
     REDUCTIONS,
     NoPlan,
     in_memory,
@@ -249,7 +248,7 @@ def _is_work(eqn):
     if eqn.primitive is not dot.dot_general_p:
         return False
     lhs, rhs = (x.aval for x in eqn.invars)
-    return num_products(lhs, rhs, eqn.params, eqn.outvars[0].aval) > MOST_PRODUCTS
+    return num_products(lhs, rhs, eqn.params, eqn.outvars[0].aval) > dot.MOST_PRODUCTS
 
 
 def _are_computed(jaxpr):

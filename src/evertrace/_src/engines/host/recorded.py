@@ -351,7 +351,7 @@ def _reduce(made, prim, params, args, aval):
 def _product(made, prim, params, args, aval):
     """Small products; those that are work are for the host's BLAS."""
     lhs, rhs = (x.aval for x in args)
-    if num_products(lhs, rhs, params, aval) > MOST_PRODUCTS:
+    if num_products(lhs, rhs, params, aval) > dot.MOST_PRODUCTS:
         raise NoPlan
     how = _how(lhs, rhs, params, aval)
     if {lhs.dtype, rhs.dtype, aval.dtype} != {how.compute}:
@@ -360,10 +360,6 @@ def _product(made, prim, params, args, aval):
     count = math.prod(batch)
     operands = _ordered(made, 0, lhs, how.lhs_order), _ordered(made, 1, rhs, how.rhs_order)
     return made.step("matmul", aval, operands, count, m, n, k, m * k, k, 1, k * n, n, 1)
-
-
-MOST_PRODUCTS = 1 << 18
-"""Of numbers: above that, the host's library is better at them."""
 
 
 def _how(lhs, rhs, params, aval):
