@@ -83,7 +83,8 @@ class _Taped:
 
     def _run(self, tape: TapeTrace, fun, structure, leaves, has_aux):
         """Run the function; the tracers of the tape die with this frame."""
-        name = tape.name
+        name, kept = tape.name, []
+        aux_tree: Any = None
         tracers = [tape.tracer(x) for x in leaves]
         self.in_nodes = [x.node if tape.owns(x) else None for x in tracers]
         self.inputs = list(leaves) if tape.axes else []
@@ -91,8 +92,10 @@ class _Taped:
             result = fun(*place(structure, tracers))
             if has_aux:
                 result, aux = split_aux(name, result)
-                self.aux = tree.map(lambda x: x.value if tape.owns(x) else x, aux)
+                kept, aux_tree = tree.flatten(aux)
             outs, self.out_tree = flatten_result(opened(result), name)
+        if has_aux:  # what a node is made of is asked for within the trace, it is made outside
+            self.aux = tree.unflatten(aux_tree, [x.value if tape.owns(x) else x for x in kept])
         self.outs = [_value(tape, x) for x in outs]
         self.out_nodes = [x.node if tape.owns(x) else None for x in outs]
 
@@ -433,14 +436,17 @@ def jvp(
 
 def _run_forward(trace, fun, treedef, leaves, tangents, has_aux):
     """Run a function in forward mode; returns pairs (primal, tangent), their treedef, and aux."""
-    aux = None
+    aux, kept = None, []
+    aux_tree: Any = None
     tracers = [trace.tracer(x, t) for x, t in zip(leaves, tangents, strict=True)]
     with set_trace(trace):
         result = fun(*place(treedef, tracers))
         if has_aux:
             result, aux = split_aux(trace.name, result)
-            aux = tree.map(lambda x: trace.split(x)[0], aux)
+            kept, aux_tree = tree.flatten(aux)
         outs, out_tree = flatten_result(opened(result), trace.name)
+    if has_aux:
+        aux = tree.unflatten(aux_tree, [trace.split(x)[0] for x in kept])
     return [trace.split(x) for x in outs], out_tree, aux
 
 
