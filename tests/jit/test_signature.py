@@ -246,3 +246,26 @@ def test_a_jitted_function_has_the_signature_of_the_function_for_all_who_ask():
     f.__signature__ = inspect.signature(lambda z: z)
     assert str(inspect.signature(f)) == "(z)"
     assert not hasattr(type(f), "__signature__")
+
+
+class Wrapper:
+    """An object that calls a function, whose signature it says is its own."""
+
+    def __init__(self, fun):
+        self.fun = fun
+        functools.update_wrapper(self, fun)
+
+    def __call__(self, *args, **kwargs):
+        return self.fun(*args, **kwargs)
+
+
+def test_a_callable_object_has_the_signature_of_what_it_wraps(rules):
+    def scale(x, factor, doubled):
+        return x * factor * 2 if doubled else x * factor
+
+    place = ev.sharding.SingleDeviceSharding(ev.devices()[0])
+    options = {"in_shardings": (place, None), "static_argnames": "doubled"}
+    f = ev.jit(Wrapper(scale), **options)
+    assert (f(3.0, 2.0, True), f(3.0, 2.0, doubled=False)) == (12, 6)
+    with pytest.raises(ValueError, match="has 'absent', but the function has no such argument"):
+        ev.jit(Wrapper(scale), static_argnames="absent")

@@ -25,7 +25,7 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
       TypeError: It cannot be called, or its kind of callable has no signature.
       ValueError: It has none that can be found.
     """
-    return inspect.signature(_innermost(fun), **_options)
+    return inspect.signature(innermost(fun), **_options)
 
 
 def misfit(fun: Any, args: Any, kwargs: Any) -> str | None:
@@ -51,7 +51,7 @@ def misfit(fun: Any, args: Any, kwargs: Any) -> str | None:
 _MOST_WRAPPERS = 1000  # calls of more would be nested too deeply for Python
 
 
-def _innermost(fun: Any) -> Any:
+def innermost(fun: Any) -> Any:
     """Return what wrappers wrap whose signature is that of what they wrap.
 
     Where there are too many, `inspect` would quote the function, which may ask for its signature.

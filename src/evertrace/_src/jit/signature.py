@@ -10,7 +10,7 @@ from evertrace._src import doors, errors, tree
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import Tracer
-from evertrace._src.signatures import signature_of
+from evertrace._src.signatures import innermost, signature_of
 
 
 class FlatCall(NamedTuple):
@@ -188,10 +188,11 @@ def _check_names(option, names, parameters):
 def _parameters(fun):
     """Return a callable's parameters, without the objects that are their defaults, or None."""
     skipped = 0
-    if not isinstance(fun, type) and not inspect.isroutine(fun) and _is_python(type(fun).__call__):
-        # An object's own signature would be looked for with its `__eq__`.
-        fun, skipped = type(fun).__call__, 1
     try:
+        fun = innermost(fun)
+        if not (isinstance(fun, type) or inspect.isroutine(fun)) and _is_python(type(fun).__call__):
+            # An object's own signature would be looked for with its `__eq__`.
+            fun, skipped = type(fun).__call__, 1
         found = tuple(signature_of(fun).parameters.values())[skipped:]
     except (ValueError, TypeError):
         return None
