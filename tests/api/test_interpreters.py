@@ -199,6 +199,34 @@ def test_params_of_an_equation_are_those_that_bind_takes():
     np.testing.assert_array_equal(found[0] if eqn.primitive.multiple_results else found, [1, 2, 3])
 
 
+@ev.custom_jvp
+def forward(x, y):
+    return jnp.sin(x) * y
+
+
+@ev.custom_vjp
+def backward(x, y):
+    return jnp.sin(x) * y
+
+
+forward.defjvp(lambda primals, tangents: (forward(*primals), 7 * tangents[0]))
+backward.defvjp(lambda x, y: (backward(x, y), None), lambda _, ct: (7 * ct, None))
+
+
+@pytest.mark.parametrize("fun", [forward, backward], ids=["custom_jvp", "custom_vjp"])
+def test_functions_of_a_call_are_handed_to_bind_as_subfuns(fun):
+    eqn = ev.make_jaxpr(fun)(1.0, 2.0).eqns[0]
+    params = eqn.primitive.get_bind_params(eqn.params)
+    function, *rules = params["subfuns"]
+    (value,) = function.call_wrapped(1.0, 2.0)
+    assert not set(params) & {"call_jaxpr", "jvp", "fwd", "bwd"}
+    assert value == eqn.primitive.bind(1.0, 2.0, **params)[0] == fun(1.0, 2.0)
+    assert ev.grad(lambda x: eqn.primitive.bind(x, 2.0, **params)[0])(1.0) == 7
+    doubled = linear_util.wrap_init(lambda *xs: [2 * x for x in function.call_wrapped(*xs)])
+    params["subfuns"] = (doubled, *rules)
+    assert eqn.primitive.bind(1.0, 2.0, **params)[0] == 2 * fun(1.0, 2.0)
+
+
 @pytest.mark.parametrize("rules", [batching.primitive_batchers, batching.axis_primitive_batchers])
 def test_batching_rules_are_given_tuples(rules):
     seen = []
@@ -213,3 +241,45 @@ def test_batching_rules_are_given_tuples(rules):
     rules[operation] = rule
     ev.vmap(operation.bind)(jnp.ones(2))
     assert seen == [[tuple, tuple]]
+
+
+@ev.tree_util.register_pytree_node_class
+class Dated:
+    """A node that notes the trace in which it is made."""
+
+    def __init__(self, value):
+        self.value, self.trace = value, core.get_opaque_trace_state()
+
+    def tree_flatten(self):
+        return (self.value,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+AUXILIARIES = {
+    "grad": lambda f, x: ev.grad(f, has_aux=True)(x)[1],
+    "value_and_grad": lambda f, x: ev.value_and_grad(f, has_aux=True)(x)[0][1],
+    "vjp": lambda f, x: ev.vjp(f, x, has_aux=True)[2],
+    "jvp": lambda f, x: ev.jvp(f, (x,), (x,), has_aux=True)[2],
+    "linearize": lambda f, x: ev.linearize(f, x, has_aux=True)[2],
+    "jacfwd": lambda f, x: ev.jacfwd(f, has_aux=True)(x)[1],
+    "jacrev": lambda f, x: ev.jacrev(f, has_aux=True)(x)[1],
+}
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("name", AUXILIARIES)
+def test_what_a_function_returns_beside_its_value_is_made_outside_of_its_trace(name, jitted):
+    found = []
+
+    def run(x):
+        aux = AUXILIARIES[name](lambda x: ((x**2).sum(), Dated(x * 2)), x)
+        found.append(aux.trace == core.get_opaque_trace_state())
+        return aux.value
+
+    with ev.strict():
+        value = (ev.jit(run) if jitted else run)(jnp.ones(3))
+    assert found == [True]
+    np.testing.assert_array_equal(value, [2, 2, 2])

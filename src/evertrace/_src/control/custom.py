@@ -22,6 +22,7 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.effects import NO_EFFECTS, NamedAxis, observable
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import ClosedJaxpr
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.ops.structural import move_batch_dim, zeros
 from evertrace._src.signatures import name_found_by, signature_of, wrapped_annotations
@@ -97,6 +98,51 @@ def apply(call, args):
 def eager(*args, call_jaxpr, **_):
     """Run the user's function on values."""
     return apply(call_jaxpr, args)
+
+
+class RuleCall(Primitive):
+    """A call of a function with rules, which `bind` takes as params or, as in JAX, as `subfuns`.
+
+    Args:
+      name: of the primitive.
+      functions: names of the params that are the function and its rules.
+      **given: as `Primitive` takes them.
+    """
+
+    __slots__ = ("functions",)
+
+    functions: tuple[str, ...]
+
+    def __init__(self, name: str, functions: tuple[str, ...], **given: Any) -> None:
+        super().__init__(name, **given)
+        self.functions = functions
+
+    def bind(self, *args: Any, subfuns: Any = None, **params: Any) -> Any:
+        """Apply the primitive under the current trace."""
+        if subfuns is not None:
+            held = [getattr(f, "held", f.call_wrapped) for f in subfuns]
+            params |= zip(self.functions, held, strict=True)
+        return super().bind(*args, **params)
+
+    @doors.door
+    def get_bind_params(self, params: Any) -> Any:
+        """Return the params of an equation as `bind` takes them, with functions as `subfuns`."""
+        functions = tuple([_Subfunction(params[name]) for name in self.functions])
+        others = {k: v for k, v in params.items() if k not in self.functions}
+        return others | {"subfuns": functions}
+
+
+class _Subfunction:
+    """A function among the params of a call, for who evaluates jaxprs: of flat values."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held):
+        self.held = held
+
+    def call_wrapped(self, *args):
+        """Call it; returns a list of flat results."""
+        return as_arrays(apply(self.held, [as_operand(x, "call_wrapped") for x in args]))
 
 
 def stage_call(prim, trace, operands, params):

@@ -377,8 +377,9 @@ def _for_operand(ct, dim, operand_dim, axis):
     return reduce_sum_p.bind(ct, axes=(dim,), out_sharding=None)
 
 
-custom_vjp_call_p: Primitive = Primitive(
+custom_vjp_call_p: Primitive = custom.RuleCall(
     "custom_vjp_call",
+    ("call_jaxpr", "fwd", "bwd"),
     divide=of_call("call_jaxpr"),
     multiple_results=True,
     cache_types=False,
