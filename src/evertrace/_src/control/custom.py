@@ -103,19 +103,15 @@ def eager(*args, call_jaxpr, **_):
 class RuleCall(Primitive):
     """A call of a function with rules, which `bind` takes as params or, as in JAX, as `subfuns`.
 
-    Args:
-      name: of the primitive.
-      functions: names of the params that are the function and its rules.
-      **given: as `Primitive` takes them.
+    These are the params ``call_jaxpr`` and those that are for transformations.
     """
 
-    __slots__ = ("functions",)
+    __slots__ = ()
 
-    functions: tuple[str, ...]
-
-    def __init__(self, name: str, functions: tuple[str, ...], **given: Any) -> None:
-        super().__init__(name, **given)
-        self.functions = functions
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of the params that are the function and its rules."""
+        return ("call_jaxpr", *self.for_transformations)
 
     def bind(self, *args: Any, subfuns: Any = None, **params: Any) -> Any:
         """Apply the primitive under the current trace."""

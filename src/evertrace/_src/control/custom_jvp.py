@@ -220,7 +220,6 @@ def _batch(axis, args, dims, *, call_jaxpr, jvp, num_consts, axes=frozenset(), *
 
 custom_jvp_call_p: Primitive = custom.RuleCall(
     "custom_jvp_call",
-    ("call_jaxpr", "jvp"),
     divide=of_call("call_jaxpr"),
     multiple_results=True,
     cache_types=False,

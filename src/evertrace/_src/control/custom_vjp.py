@@ -379,7 +379,6 @@ def _for_operand(ct, dim, operand_dim, axis):
 
 custom_vjp_call_p: Primitive = custom.RuleCall(
     "custom_vjp_call",
-    ("call_jaxpr", "fwd", "bwd"),
     divide=of_call("call_jaxpr"),
     multiple_results=True,
     cache_types=False,
