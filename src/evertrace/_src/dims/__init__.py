@@ -9,6 +9,7 @@ from evertrace._src.dims.expression import size_of as size_of
 from evertrace._src.dims.expression import writing_holes as writing_holes
 from evertrace._src.dims.sizes import broadcast_shapes as broadcast_shapes
 from evertrace._src.dims.sizes import ceildiv as ceildiv
+from evertrace._src.dims.sizes import estimated as estimated
 from evertrace._src.dims.sizes import is_below as is_below
 from evertrace._src.dims.sizes import is_dim as is_dim
 from evertrace._src.dims.sizes import is_same_shape as is_same_shape

@@ -7,7 +7,17 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.dims.bounds import extrema
-from evertrace._src.dims.expression import Dim, apply, bare, max_of, min_of, size_of, terms_of
+from evertrace._src.dims.expression import (
+    Dim,
+    apply,
+    bare,
+    evaluate,
+    max_of,
+    min_of,
+    size_of,
+    terms_of,
+    variables,
+)
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.core")
@@ -63,6 +73,21 @@ def least_of(x: Any) -> float:
 def most_of(x: Any) -> float:
     """Return an upper bound of a size."""
     return x.scope.bounds(x)[1] if type(x) is Dim else x
+
+
+def estimated(x: Any) -> int:
+    """Return a number for a size, of which nothing may depend but how long something takes."""
+    if type(x) is not Dim:
+        return x
+    scope: Any = x.scope
+    values = scope.hints if scope.is_open else dict.fromkeys(variables(x), _TYPICAL)
+    try:
+        return max(1, evaluate(x, values))
+    except ZeroDivisionError:
+        return _TYPICAL
+
+
+_TYPICAL = 64  # of sizes without a number
 
 
 def is_unknown(x) -> bool:

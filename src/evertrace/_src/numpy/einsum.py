@@ -11,7 +11,7 @@ import functools
 import importlib
 from typing import Any
 
-from evertrace._src import errors, native
+from evertrace._src import dims, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import DTypeLike
 from evertrace._src.lax.dot import PrecisionLike
@@ -151,8 +151,9 @@ def _contractions(text, shapes, optimize):
         optimize = _from_left(len(shapes))
     if isinstance(optimize, tuple):
         optimize = list(optimize)
+    sizes = [tuple(map(dims.estimated, shape)) for shape in shapes]
     try:
-        _, info = _opt_einsum().contract_path(text, *shapes, shapes=True, optimize=optimize)
+        _, info = _opt_einsum().contract_path(text, *sizes, shapes=True, optimize=optimize)
     except ValueError as error:
         raise errors.user_error(
             errors.ShapeError,

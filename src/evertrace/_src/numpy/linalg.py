@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import errors, native
+from evertrace._src import dims, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import rows_of
 from evertrace._src.arrays.types import ArrayLike, Axis, DTypeLike
@@ -322,7 +322,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
     first, *rest = (x.aval.shape for x in arrays)
     sizes = [1 if ranks[0] == 1 else first[0], *[s[0] for s in rest]]
     sizes.append(1 if ranks[-1] == 1 else rest[-1][1])
-    splits = _cheapest_splits(tuple(sizes))
+    splits = _cheapest_splits(tuple(map(dims.estimated, sizes)))
 
     def multiply(first, last):
         """Multiply the matrices from `first` to `last`."""
