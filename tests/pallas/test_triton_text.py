@@ -1,17 +1,14 @@
-"""Kernels in Triton's language: the text, the call that holds it, its PTX, and what is refused.
+"""Kernels in Triton's language: the text, the call that holds it, and what is refused.
 
-`golden` has the text and the PTX of a few kernels. They are written anew by
+`golden` has the text of two kernels, which is written anew by
 
     EVERTRACE_TEST_GOLDEN=write python -m pytest tests/pallas/test_triton_text.py
 
-The PTX is compared where XLA's plugin for CUDA is installed, see `ptx.py`; no GPU is needed.
+What becomes of the texts is in `test_ptx.py`.
 """
 
 import importlib
-import os
 import pkgutil
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,188 +19,21 @@ from evertrace import lax
 from evertrace._src import control, ops
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.pallas.gpu.lowering import RULES
-from evertrace.experimental import kernels as ek
 from evertrace.experimental import pallas as pl
 from evertrace.experimental.pallas import triton
-from tests.pallas import ptx
+from tests.pallas.golden_kernels import GOLDEN, compare, lowered, text_of
 
 pytestmark = pytest.mark.engine
 
-GOLDEN = Path(__file__).parent / "golden"
-CAPABILITIES = ("8.0", "9.0", "10.0")
 LIKE = ev.ShapeDtypeStruct
-
-
-def lowered(fun, *args):
-    return ev.jit(fun).trace(*args).lower(lowering_platforms=("cuda",))
-
-
-def text_of(fun, *args):
-    return lowered(fun, *args).as_text("triton")
 
 
 # ------------------------------------------------------------------------ golden files
 
 
-def softmax(x):
-    def kernel(x_ref, o_ref):
-        e = jnp.exp(x_ref[...] - x_ref[...].max(1, keepdims=True))
-        o_ref[...] = e / e.sum(1, keepdims=True)
-
-    rows = pl.BlockSpec((4, 6), lambda i: (i, 0))
-    return pl.pallas_call(kernel, grid=3, in_specs=[rows], out_specs=rows, out_shape=x)(x)
-
-
-def matmul(x, y):
-    def kernel(x_ref, y_ref, o_ref):
-        @pl.when(pl.program_id(2) == 0)
-        def begin():
-            o_ref[...] = jnp.zeros((32, 32))
-
-        o_ref[...] += triton.dot(x_ref[...], y_ref[...])
-
-    return pl.pallas_call(
-        kernel,
-        grid=(2, 2, 4),
-        in_specs=[
-            pl.BlockSpec((32, 32), lambda i, j, k: (i, k)),
-            pl.BlockSpec((32, 32), lambda i, j, k: (k, j)),
-        ],
-        out_specs=pl.BlockSpec((32, 32), lambda i, j, k: (i, j)),
-        out_shape=LIKE((64, 64), "float32"),
-    )(x, y)
-
-
-HALF = LIKE((64, 128), "float16"), LIKE((128, 64), "float16")
-KERNELS = {
-    "softmax": lambda: text_of(softmax, LIKE((10, 6), "float32")),
-    "matmul": lambda: text_of(matmul, *HALF),
-}
-
-
-def compare(name, text):
-    """Hold a text to the golden file of a name, or write the file if that is asked for."""
-    path = GOLDEN / name
-    if os.environ.get("EVERTRACE_TEST_GOLDEN") == "write":
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    assert text == path.read_text()
-
-
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", GOLDEN)
 def test_text(name):
-    compare(f"{name}.ttir", KERNELS[name]())
-
-
-@pytest.fixture(scope="module")
-def compiled():
-    """The PTX of each kernel for each capability."""
-    if ptx.plugin() is None:
-        pytest.skip("XLA's plugin for CUDA is not installed, see tests/pallas/ptx.py")
-    pairs = [(name, c) for name in KERNELS for c in CAPABILITIES]
-    return dict(zip(pairs, ptx.compile_all([[KERNELS[n](), c] for n, c in pairs]), strict=True))
-
-
-def normal(asm):
-    """Return the instructions of PTX: without comments, versions, and names of registers."""
-    names: dict[str, str] = {}
-
-    def rename(match):
-        return names.setdefault(match[0], f"%{len(names)}")
-
-    lines = [re.sub(r"//.*", "", line).strip() for line in asm.splitlines()]
-    lines = [line for line in lines if line and not line.startswith((".", "$", "{", "}", "(", ")"))]
-    return "".join([re.sub(r"%[a-z]+\d+", rename, line) + "\n" for line in lines])
-
-
-@pytest.mark.parametrize("capability", CAPABILITIES)
-def test_ptx(compiled, capability):
-    compare(
-        f"softmax.sm_{capability.replace('.', '')}.ptx", normal(compiled["softmax", capability])
-    )
-
-
-@pytest.mark.parametrize(
-    ("capability", "instruction"), [("8.0", "mma.sync"), ("9.0", "mma"), ("10.0", "mma")]
-)
-def test_products_of_matrices_take_the_units_for_them(compiled, capability, instruction):
-    # Blocks of 32 rows are too small for `wgmma` and `tcgen05`; attention below has larger ones.
-    assert instruction in compiled["matmul", capability]
-
-
-def library():
-    """Return the texts of the kernels of the library."""
-    f = lambda *shape: LIKE(shape, "float32")  # noqa: E731
-    sequences = f(2, 128, 64), f(2, 128, 64), f(2, 128, 64)
-    return {
-        "softmax": text_of(ek.softmax, f(100, 50)),
-        "layer_norm": text_of(ek.layer_norm, f(100, 50)),
-        "rms_norm": text_of(ek.rms_norm, f(100, 50)),
-        "rotary": text_of(ek.rotary_embedding, f(2, 70, 12)),
-        "attention": text_of(lambda *x: ek.flash_attention(*x, causal=True), *sequences),
-        "backward": text_of(
-            ev.grad(lambda *x: ek.flash_attention(*x, causal=True).sum(), argnums=(0, 1, 2)),
-            *sequences,
-        ),
-        "cross_entropy": text_of(ek.cross_entropy, f(64, 32), f(32, 400), LIKE((64,), "int32")),
-        "segment_sum": text_of(
-            lambda x, s: ek.segment_sum(x, s, 5), f(70, 3), LIKE((70,), "int32")
-        ),
-        "segment_max": text_of(
-            lambda x, s: ek.segment_max(x, s, 5), f(70, 3), LIKE((70,), "int32")
-        ),
-        "n_body": text_of(ek.n_body, f(100, 3), f(100)),
-        "quantized": text_of(ek.quantized_matmul, f(64, 64), LIKE((64, 64), "int8"), f(64)),
-        "paged": text_of(
-            ek.paged_attention, f(2, 4, 8), f(2, 6, 4, 8), f(2, 6, 4, 8),
-            LIKE((2,), "int32"), LIKE((2, 2), "int32"),
-        ),
-    }  # fmt: skip
-
-
-def indexed():
-    """Return the texts of kernels with products in batches, and with arrays of indices."""
-
-    def products(x_ref, y_ref, v_ref, o_ref):
-        small = jnp.einsum("bki,bkj->bij", v_ref[...], v_ref[...])
-        o_ref[...] = x_ref[...] @ y_ref[...] + small.sum((1, 2))[:, None, None]
-
-    def by_index(x_ref, i_ref, o_ref):
-        x = jnp.sin(x_ref[...])[i_ref[...]] + x_ref[i_ref[...]]
-        sums = jnp.zeros((20, 6)).at[i_ref[...]].add(x).at[i_ref[...], 0].max(x[:, 1])
-        o_ref[...] = sums.at[i_ref[...]].set(x)
-        triton.atomic_add(o_ref, i_ref[...], x, mask=x > 0)
-        triton.atomic_xchg(o_ref.at[:, 0], i_ref[...], 2.0)
-
-    f = lambda *shape: LIKE(shape, "float32")  # noqa: E731
-    return {
-        "products": text_of(
-            pl.pallas_call(products, f(3, 32, 20)), f(3, 32, 64), f(3, 64, 20), f(3, 7, 5)
-        ),
-        "by_index": text_of(pl.pallas_call(by_index, f(20, 6)), f(20, 6), LIKE((9,), "int32")),
-    }
-
-
-def modules(text):
-    """Return the modules that a text holds one after the other."""
-    return ["module {" + part for part in text.split("module {")[1:]]
-
-
-def test_the_library_compiles():
-    if ptx.plugin() is None:
-        pytest.skip("XLA's plugin for CUDA is not installed, see tests/pallas/ptx.py")
-    texts = [*library().values(), *indexed().values()]
-    found = [[module, c] for text in texts for module in modules(text) for c in CAPABILITIES]
-    assert all(".entry" in asm for asm in ptx.compile_all(found))
-
-
-def test_attention_is_multiplied_by_units_for_matrices():
-    if ptx.plugin() is None:
-        pytest.skip("XLA's plugin for CUDA is not installed, see tests/pallas/ptx.py")
-    text = library()["attention"]
-    found = ptx.compile_all([[text, c] for c in CAPABILITIES])
-    for asm, unit in zip(found, ["mma.sync", "wgmma", "tcgen05"], strict=True):
-        assert unit in asm
+    compare(f"{name}.ttir", GOLDEN[name]())
 
 
 @pytest.mark.parametrize(
