@@ -249,3 +249,19 @@ def test_no_two_kernels_read_from_each_other():
     tape = compile_jaxpr(jaxpr, is_wanted=True, fuses=1).tape
     for got, want in zip(tape.run(args), fun(*args), strict=True):
         assert (to_numpy(got) == to_numpy(want)).all()
+
+
+def test_dimensions_of_one_are_added_without_dividing_vectors():
+    """The elements of a vector that lies at a fixed place were computed one by one."""
+
+    def rows(x):
+        return (jnp.exp(x) + x).reshape(1, 64)
+
+    def alone(x):
+        return jnp.exp(x) + x
+
+    x = jnp.asarray(drawn(64))
+    fused, arrays = kernel_of(rows, x)
+    plain, others = kernel_of(alone, x)
+    assert fused.work <= 1.1 * plain.work
+    np.testing.assert_array_equal(run(fused, arrays)[0], run(plain, others)[0][None])

@@ -15,6 +15,7 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import machine
 from evertrace._src.engines.fused.bodies import Bodies, is_loop
 from evertrace._src.engines.fused.cuts import Cut
+from evertrace._src.engines.fused.equations import cone, held_by, in_order, readers, variables
 from evertrace._src.engines.fused.flat import Shared, flat
 from evertrace._src.engines.fused.function import Function, long_dimensions
 from evertrace._src.engines.fused.memory import NotFusible
@@ -197,7 +198,7 @@ def divided(jaxpr, is_worth, most=lambda eqns: math.inf):
     kernels, left = division.kernels(), division.left()
     if not kernels:
         return Program(jaxpr.eqns, jaxpr.outvars, left)
-    return Program(_in_order(eqns, kernels, outputs), outputs, left)
+    return Program(in_order(eqns, kernels, outputs), outputs, left)
 
 
 FEW_REGISTERS = 4
@@ -280,13 +281,14 @@ class _Division:
       reasons: why equations are left to the tape, by their first results.
       readers: the first results of equations that read a value and are needed, by the value.
       found: the kernel of each value that one computes; `earliest` is the first of these values.
+      plans: of what was written to find kernels, by what is computed.
     """
 
     def __init__(self, eqns, outputs, is_worth, most):
         self.is_worth = is_worth
         self.refused, self.reasons = 0, {}
         self.written = 0
-        self.found, self.earliest = {}, math.inf
+        self.found, self.earliest, self.plans = {}, math.inf, {}
         self.bodies = Bodies(_can_be)
         self.makers, holdable = {}, []
         for eqn in eqns:
@@ -301,21 +303,21 @@ class _Division:
         self.stored, self.waiting = set(), []
         self._store([x for x in outputs if type(x) is not Literal])
         self.levels = {}
-        read = {x for eqn in eqns for x in _variables(eqn)}.union(self.stored)
+        read = {x for eqn in eqns for x in variables(eqn)}.union(self.stored)
         for eqn in eqns:
             if eqn.outvars and eqn.outvars[0] in self.makers and self.bodies.collects(eqn):
                 self._store([x for x in eqn.outvars if x in read])
             if is_put(eqn) or any(type(x) is Shared for x in eqn.outvars):
                 self._store(eqn.outvars)
-            level = max([self.levels.get(x, 0) for x in _variables(eqn)], default=0)
+            level = max([self.levels.get(x, 0) for x in variables(eqn)], default=0)
             if eqn.outvars and eqn.outvars[0] in self.makers:
                 level += is_long(eqn)
             else:
-                self._store(_variables(eqn))
+                self._store(variables(eqn))
             for x in eqn.outvars:
                 self.levels[x] = level
 
-        self.readers = _readers(eqns, outputs)
+        self.readers = readers(eqns, outputs)
 
     def _number(self, eqn):
         return self.order[eqn.outvars[0]]
@@ -341,7 +343,7 @@ class _Division:
             self.found.update(dict.fromkeys(kernel.outvars, kernel))
             self.earliest = min([self.earliest, *[self.order[x] for x in kernel.outvars]])
         if self.waiting:
-            held = {x for k in found for eqn in _held(k.group, k.inputs) for x in eqn.outvars}
+            held = {x for k in found for eqn in held_by(k.group, k.inputs) for x in eqn.outvars}
             unseen = {eqn.outvars[0] for x, eqn in self.makers.items() if x not in held}
             self.reasons.update(dict.fromkeys(unseen, "finding its kernel would not pay"))
         return found
@@ -362,17 +364,31 @@ class _Division:
         self.reasons[eqn.outvars[0]] = self.reason
         for x in eqn.outvars:
             del self.makers[x]
-        self._store(_variables(eqn))
+        self._store(variables(eqn))
 
     def _plan(self, roots):
-        """Return the plan of a kernel, written twice if it turns out that it should keep values."""
-        group = Group(_Makers(self.makers, self.stored, roots, self.bodies), roots, self.levels)
+        """Return the plan of a kernel, which is written once for what it computes."""
+        makers = _Makers(self.makers, self.stored, roots, self.bodies)
+        key = (*roots, frozenset(cone(makers, roots)[0]))
+        plan = self.plans.get(key)
+        if plan is None:
+            try:
+                plan = self._new_plan(Group(makers, roots, self.levels))
+            except NotFusible as error:
+                plan = error.with_traceback(None)
+            self.plans[key] = plan
+        if isinstance(plan, NotFusible):
+            raise plan
+        return plan
+
+    def _new_plan(self, group):
+        """Return the plan of a group, written twice if it turns out that it should keep values."""
         written = self._written(group)
         group.kept, group.lanes = written.wanted(), written.lanes()
         if group.kept or group.lanes != LANES:
             written = self._written(group)
-        variables = [*roots, *[x for x, _ in written.inputs]]
-        return _Plan(group, written, cost(written.work, variables))
+        arrays = [*group.roots, *[x for x, _ in written.inputs]]
+        return _Plan(group, written, cost(written.work, arrays))
 
     def _written(self, group):
         """Return a kernel of a group, as it is written first."""
@@ -423,7 +439,7 @@ class _Division:
             if other not in {*plan.group.roots, *self.found} and other in self.makers:
                 plan = self._joined(plan, other) or plan
         group, written, ns = plan
-        held = sorted(_held(group, written.inputs), key=self._number)
+        held = sorted(held_by(group, written.inputs), key=self._number)
         if not self.is_worth(held, ns):
             self.refused += 1
             return None
@@ -436,10 +452,10 @@ class _Division:
 
         Otherwise those are computed by each of them.
         """
-        held = sorted(_held(plan.group, plan.written.inputs), key=self._number)
+        held = sorted(held_by(plan.group, plan.written.inputs), key=self._number)
         inside, levels = {x for eqn in held for x in eqn.outvars}, {}
         for eqn in held:
-            level = max([levels.get(x, 0) for x in _variables(eqn)], default=0) + is_long(eqn)
+            level = max([levels.get(x, 0) for x in variables(eqn)], default=0) + is_long(eqn)
             levels.update(dict.fromkeys(eqn.outvars, level))
         shared = [
             x
@@ -466,9 +482,14 @@ class _Division:
         is_alike = rows and long_dimensions(shape)[: len(rows)] == rows
         if not is_alike and shape != plan.group.roots[0].aval.shape:
             return None
-        roots = [*plan.group.roots, other]
+        roots, least = [*plan.group.roots, other], 1 - JOINED_AT_MOST
+        if self._spared(plan, other) < least * plan.ns:
+            return None
         try:
-            alone, both = self._plan([other]), self._plan(roots)
+            alone = self._plan([other])
+            if self._spared(plan, other, alone) < least * (plan.ns + alone.ns):
+                return None
+            both = self._plan(roots)
         except NotFusible:
             return None
         same = alone.group.rows == rows == both.group.rows
@@ -476,6 +497,23 @@ class _Division:
             return None
         read = [x for x, _ in both.written.inputs]
         return None if self._depends(read, set(roots)) else both
+
+    def _spared(self, plan, other, alone: Any = None):
+        """Return how many nanoseconds one more root spares at most if it is not alone.
+
+        That is what reads what both read, or what one reads and the other computes. If both compute
+        something that is no move of elements, nobody knows before it is written.
+        """
+        inside, read = cone(_Makers(self.makers, self.stored, [other], self.bodies), [other])
+        held, here = cone(plan.group.makers, plan.group.roots)
+        shared = [x for x in held if x in inside and fusion[inside[x].primitive].operations]
+        linked = read.intersection(plan.group.roots)
+        if shared or (linked and alone is None):
+            return math.inf
+        both = here & {*read, other}
+        loads = sum([plan.written.loads[x] for x in both])
+        loads += sum([alone.written.loads[x] for x in linked]) if linked else 0
+        return cost(loads, both | linked)
 
     def _depends(self, values, roots):
         """Whether values that are computed elsewhere are made of some of the roots.
@@ -492,7 +530,7 @@ class _Division:
                 continue
             seen.add(x)
             kernel = self.found.get(x)
-            waiting += _variables(self.all_makers[x]) if kernel is None else kernel.invars
+            waiting += variables(self.all_makers[x]) if kernel is None else kernel.invars
         return False
 
 
@@ -530,52 +568,3 @@ def of_gain(cost_of, gain, least):
         return otherwise > gain * ns and otherwise - ns > least
 
     return is_worth
-
-
-def _readers(eqns, outputs):
-    """Return the first results of equations that read a value and are needed, by the value."""
-    found = {x: [] for x in outputs if type(x) is not Literal}
-    for eqn in reversed(eqns):
-        if eqn.effects or any(x in found for x in eqn.outvars):
-            for x in _variables(eqn):
-                found.setdefault(x, []).extend(eqn.outvars[:1])
-    return found
-
-
-def _variables(eqn):
-    return [x for x in eqn.invars if type(x) is not Literal]
-
-
-def _held(group, inputs):
-    """Return the equations that a group computes."""
-    read, found, waiting = {x for x, _ in inputs}, {}, list(group.roots)
-    while waiting:
-        x = waiting.pop()
-        if x in found or x in read or x not in group.makers:
-            continue
-        found[x] = group.makers[x]
-        waiting += _variables(group.makers[x])
-    return list(found.values())
-
-
-def _in_order(eqns, kernels, outputs):
-    """Return kernels and other equations that are needed, in an order in which they can run."""
-    makers = {x: eqn for eqn in eqns for x in eqn.outvars}
-    makers.update({x: kernel for kernel in kernels for x in kernel.outvars})
-    parts, done = [], set()
-    waiting = [makers[x] for x in reversed(outputs) if type(x) is not Literal and x in makers]
-    waiting = [eqn for eqn in eqns if eqn.effects] + waiting
-    opened = set()
-    while waiting:
-        part = waiting[-1]
-        if id(part) in done:
-            waiting.pop()
-        elif id(part) in opened:
-            waiting.pop()
-            done.add(id(part))
-            parts.append(part)
-        else:
-            opened.add(id(part))
-            needed = [makers[x] for x in part.invars if type(x) is not Literal and x in makers]
-            waiting += [p for p in needed if id(p) not in done]
-    return parts

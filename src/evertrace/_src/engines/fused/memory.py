@@ -1,11 +1,13 @@
 """Arrays in memory: what a kernel reads, and where it writes."""
 
+import functools
+from collections import defaultdict
 from typing import Any
 
 from evertrace._src.engines.fused import index as places
 from evertrace._src.engines.fused.halves import HALVES
 from evertrace._src.engines.fused.index import Index
-from evertrace._src.engines.fused.writer import SIZES, TYPES, Value, Writer
+from evertrace._src.engines.fused.writer import SIZES, Value, Writer, type_of
 
 REUSED = 8
 """How often an element has to be read for its array to be transposed first."""
@@ -26,25 +28,32 @@ class NotFusible(Exception):
         self.variable = variable
 
 
+@functools.cache
+def _in_memory(dtype):
+    return HALVES.get(dtype.name) or type_of(dtype)
+
+
 class Memory(Writer):
     """A writer that knows arrays.
 
     Attributes:
       inputs: (variable, permutation or None) of the arrays that are read, in the order of slots.
+      loads: what part of `work` reads them, by variables.
     """
 
     def __init__(self, is_dry, inputs):
         super().__init__(is_dry)
+        self.loads: defaultdict[Any, float] = defaultdict(float)
         self.inputs: list[Any] = inputs
         self.slots = {key: i for i, key in enumerate(inputs)}
 
     def kind(self, x):
         """Return the type of an operand's elements."""
-        return TYPES[x.aval.dtype.name]
+        return type_of(x.aval.dtype)
 
     def memory_kind(self, x):
         """Return the kind that memory has of an operand's elements."""
-        return HALVES.get(x.aval.dtype.name) or self.kind(x)
+        return _in_memory(x.aval.dtype)
 
     def number(self, index, kind):
         """Return a place as a number."""
@@ -71,8 +80,10 @@ class Memory(Writer):
                 order = turned
         pointer = self.pointer(x, order)
         order = order or range(len(shape))
-        found = offset([index[d] for d in order], [shape[d] for d in order])
-        return self.load_from(pointer, found, self.memory_kind(x))
+        place, before = offset([index[d] for d in order], [shape[d] for d in order]), self.work
+        found = self.load_from(pointer, place, self.memory_kind(x))
+        self.loads[x] += self.work - before
+        return found
 
     def _pays_transposition(self, x, index, d):
         scope = places.innermost(index, self.entry)
@@ -118,12 +129,13 @@ class Memory(Writer):
 
     def looked_up(self, x, offsets):
         """Return the elements of an array that numbers say: as many as these have lanes."""
-        pointer, kind = self.pointer(x), self.memory_kind(x)
+        pointer, kind, before = self.pointer(x), self.memory_kind(x), self.work
         found = []
         for i in range(offsets.lanes):
             offset = self.lane(offsets, i)
             address = self.address(pointer, offset, kind)
             found.append(self.loaded(address, kind, 1, address.scope))
+        self.loads[x] += self.work - before
         return self.from_memory(self.vector(found) if offsets.lanes > 1 else found[0], kind)
 
     def joined_at(self, pointer, offset, value, join, scope):

@@ -6,6 +6,7 @@ the inner loop's, since that is put there only when it is closed. So nothing is 
 that does not change in it.
 """
 
+import functools
 import struct
 from typing import Any, NamedTuple
 
@@ -92,6 +93,12 @@ class Value(NamedTuple):
     @property
     def full_type(self):
         return self.type if self.lanes == 1 else f"<{self.lanes} x {self.type}>"
+
+
+@functools.cache
+def type_of(dtype):
+    """Return the type of values of a dtype: it is asked for each of them."""
+    return TYPES[dtype.name]
 
 
 def literal_text(value, kind):

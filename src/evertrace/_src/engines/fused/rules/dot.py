@@ -5,7 +5,7 @@ import math
 from evertrace._src.engines.fused.rules import UNROLLED, Rule, fusion
 from evertrace._src.engines.fused.rules.elementwise import is_float
 from evertrace._src.engines.fused.rules.reduce import FEW, Reduction
-from evertrace._src.engines.fused.writer import TYPES
+from evertrace._src.engines.fused.writer import type_of
 from evertrace._src.ops.dot import dot_general_p
 
 
@@ -46,7 +46,7 @@ def _element(k, eqn, index, place):
 def _value(k, eqn, index):
     if not _extents(eqn):
         return _element(k, eqn, index, ())[0]
-    kind = TYPES[eqn.outvars[0].aval.dtype.name]
+    kind = type_of(eqn.outvars[0].aval.dtype)
     sums = Reduction(((0, kind),), lambda k, x, y: (k.binary("fadd", x[0], y[0]),), True)
     return k.reduced(eqn, index, _extents(eqn), sums)
 

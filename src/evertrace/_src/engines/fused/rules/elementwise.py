@@ -4,6 +4,8 @@ Those formulas are here as they are there for processors that cannot multiply an
 a kernel computes does not depend on the processor.
 """
 
+import functools
+
 import numpy as np
 
 from evertrace._src.engines.fused.halves import HALVES, odd
@@ -13,6 +15,7 @@ from evertrace._src.ops import bits, compare, convert, select
 from evertrace._src.ops import elementwise as ops
 
 
+@functools.cache
 def kind_of(dtype):
     """Return the kind of a dtype: NumPy does not know that bfloat16 is one of floats."""
     return "f" if dtype.name in HALVES else dtype.kind

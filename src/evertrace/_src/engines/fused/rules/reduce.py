@@ -13,7 +13,7 @@ from evertrace._src.engines.fused.rules.elementwise import (
     is_float,
     is_unsigned,
 )
-from evertrace._src.engines.fused.writer import TYPES
+from evertrace._src.engines.fused.writer import type_of
 from evertrace._src.ops import reduce as ops
 from evertrace._src.ops import windows
 from evertrace._src.ops.structural import reduce_sum_p
@@ -90,20 +90,20 @@ def _limits(dtype):
 def _sum(eqn):
     dtype = eqn.outvars[0].aval.dtype
     op = "fadd" if is_float(dtype) else "add"
-    kind = TYPES[dtype.name]
+    kind = type_of(dtype)
     return Reduction(((0, kind),), lambda k, x, y: (k.binary(op, x[0], y[0]),), is_float(dtype))
 
 
 def _prod(eqn):
     dtype = eqn.outvars[0].aval.dtype
     op = "fmul" if is_float(dtype) else "mul"
-    kind = TYPES[dtype.name]
+    kind = type_of(dtype)
     return Reduction(((1, kind),), lambda k, x, y: (k.binary(op, x[0], y[0]),), is_float(dtype))
 
 
 def _bitwise(op, identity):
     def make(eqn):
-        kind = TYPES[eqn.outvars[0].aval.dtype.name]
+        kind = type_of(eqn.outvars[0].aval.dtype)
         value = identity if kind != "i1" else bool(identity)
         return Reduction(((value, kind),), lambda k, x, y: (k.binary(op, x[0], y[0]),))
 
@@ -119,7 +119,7 @@ def _extreme(is_max):
             above = _comes_first(k, y[0], x[0], dtype, is_max)
             return (k.choose(above, y[0], x[0]),)
 
-        return Reduction(((least if is_max else greatest, TYPES[dtype.name]),), join)
+        return Reduction(((least if is_max else greatest, type_of(dtype)),), join)
 
     return make
 
@@ -138,7 +138,7 @@ def _place(is_max):
     def make(eqn):
         dtype, out = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
         least, greatest = _limits(dtype)
-        kind, counted = TYPES[dtype.name], TYPES[out.name]
+        kind, counted = type_of(dtype), type_of(out)
         last = np.iinfo(out).max
 
         def join(k, x, y):
@@ -164,7 +164,7 @@ def _place(is_max):
 
 def _placed(k, eqn, index, place):
     (x,) = _element(k, eqn, index, place)
-    return x, k.number(place[0], TYPES[eqn.outvars[0].aval.dtype.name])
+    return x, k.number(place[0], type_of(eqn.outvars[0].aval.dtype))
 
 
 _reduction(reduce_sum_p, _sum)

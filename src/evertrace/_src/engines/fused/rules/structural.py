@@ -60,8 +60,12 @@ def _squeeze(eqn, index):
     return tuple([ZERO if n == 1 else next(long) for n in eqn.invars[0].aval.shape])
 
 
-def _reshape(k, eqn, index):
-    """Return the element at the place that has the same number, dimensions by dimensions."""
+def _before(eqn, index):
+    """Return the place in a reshape's operand that has the same number, dimensions by dimensions.
+
+    Raises:
+      NotFusible: a dimension is divided along which there is a loop, or a vector.
+    """
     found, at = [], iter(zip(index, eqn.outvars[0].aval.shape, strict=True))
     shape = iter(eqn.invars[0].aval.shape)
     for n in shape:
@@ -75,21 +79,34 @@ def _reshape(k, eqn, index):
                 place, total = _sum(place.moved(0, extent), part), total * extent
             while math.prod(lengths) < total:
                 lengths.append(next(shape))
-        found += _divided(k, eqn, place, lengths)
-    return k.at(eqn.invars[0], tuple(found))
+        found += _divided(eqn, place, lengths)
+    return tuple(found)
 
 
 def _sum(x, y):
     return Index(x.first + y.first, x.terms + y.terms)
 
 
-def _divided(k, eqn, place, lengths):
+def _divided(eqn, place, lengths):
     """Return the places in dimensions that together count up to a place."""
     if len([n for n in lengths if n != 1]) < 2:
         return [ZERO if n == 1 else place for n in lengths]
     if place.terms:
         raise NotFusible("a reshape divides a dimension", eqn.outvars[0])
     return [Index(int(i)) for i in np.unravel_index(place.first, lengths)]
+
+
+def _reshape(k, eqn, index):
+    return k.at(eqn.invars[0], _before(eqn, index))
+
+
+def _is_undivided(k, eqn, index):
+    """Whether no dimension is divided along which a vector lies."""
+    try:
+        _before(eqn, index)
+    except NotFusible:
+        return False
+    return True
 
 
 def _operand_at(k, eqn, index):
@@ -175,7 +192,7 @@ fusion.rules[creation.iota_p] = Rule(
 )
 
 fusion.rules[ops.reshape_p] = Rule(
-    one_by_one(_reshape), lambda eqn: eqn.params["dimensions"] is None, operations=0
+    one_by_one(_reshape, _is_undivided), lambda eqn: eqn.params["dimensions"] is None, operations=0
 )
 fusion.rules[slicing.concatenate_p] = Rule(one_by_one(_concatenate, _is_in_one), operations=0)
 fusion.rules[slicing.stack_p] = Rule(_stack, operations=0)
