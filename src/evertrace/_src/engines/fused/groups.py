@@ -6,6 +6,7 @@ results of other equations, roots of other kernels. A value becomes a root if it
 again and again in a loop that does not change it.
 """
 
+import functools
 import heapq
 import math
 from collections import Counter
@@ -288,7 +289,8 @@ class _Division:
         self.is_worth = is_worth
         self.refused, self.reasons = 0, {}
         self.written = 0
-        self.found, self.earliest, self.plans = {}, math.inf, {}
+        self.found, self.earliest = {}, math.inf
+        self.plans: dict[Any, Any] = {}
         self.bodies = Bodies(_can_be)
         self.makers, holdable = {}, []
         for eqn in eqns:
@@ -370,16 +372,15 @@ class _Division:
         """Return the plan of a kernel, which is written once for what it computes."""
         makers = _Makers(self.makers, self.stored, roots, self.bodies)
         key = (*roots, frozenset(cone(makers, roots)[0]))
-        plan = self.plans.get(key)
-        if plan is None:
+        if key not in self.plans:
             try:
-                plan = self._new_plan(Group(makers, roots, self.levels))
-            except NotFusible as error:
-                plan = error.with_traceback(None)
-            self.plans[key] = plan
-        if isinstance(plan, NotFusible):
-            raise plan
-        return plan
+                self.plans[key] = self._new_plan(Group(makers, roots, self.levels))
+            except NotFusible as error:  # which holds the frames that it has gone through
+                self.plans[key] = functools.partial(NotFusible, str(error), error.variable)
+        plan = self.plans[key]
+        if type(plan) is _Plan:
+            return plan
+        raise plan()
 
     def _new_plan(self, group):
         """Return the plan of a group, written twice if it turns out that it should keep values."""
