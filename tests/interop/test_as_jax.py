@@ -129,6 +129,8 @@ PROGRAMS = {
         from jax._src import core, tree_util, xla_bridge, dtypes, api_util, checkify
         assert core.trace_state_clean() and core.ShapedArray is jax.core.ShapedArray
         assert list in tree_util._registry and str not in tree_util._registry
+        (error,) = tree_util.prefix_errors({"a": [1]}, {"a": 2})
+        assert str(error("in_axes")).startswith("in_axes"), error("in_axes")
         assert "cuda" not in xla_bridge._backends
         assert checkify.checkify is jax.experimental.checkify.checkify
         assert dtypes.supports_inf("float32") and not dtypes.supports_inf("float8_e4m3fn")

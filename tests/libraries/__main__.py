@@ -22,6 +22,9 @@ def main():
     parser.add_argument("names", nargs="*", metavar="LIBRARY", help="default: all of them")
     parser.add_argument("--cache", type=pathlib.Path, help="folder of the environments")
     parser.add_argument("--with-jax", action="store_true", help="ask JAX as well")
+    parser.add_argument(
+        "--failures", action="store_true", help="ask JAX for those tests alone that fail here"
+    )
     parser.add_argument("--tests", action="store_true", help="run the libraries' own tests, too")
     parser.add_argument("--steps", action="store_true", help="time training steps, on both")
     parser.add_argument("--timeout", type=int, default=600, help="seconds for a library's tests")
@@ -34,7 +37,8 @@ def main():
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
     cache = asked.cache or pathlib.Path(tempfile.gettempdir()) / "evertrace-libraries"
-    kinds = ("evertrace", "jax") if asked.with_jax else ("evertrace",)
+    both = asked.with_jax or asked.failures
+    kinds = ("evertrace", "jax") if both else ("evertrace",)
     if asked.steps:
         return time_steps(cache.resolve(), asked.write)
     environments = [Environment(cache.resolve(), kind) for kind in kinds]
@@ -68,11 +72,12 @@ def examine(library, environments, asked, folder):
     there = printed[1] if len(printed) > 1 else None
     cells = [""] * 4
     if asked.tests and library.tests:
-        found = [
-            suites.run(environment, library, version, asked.timeout, folder)
-            for environment, version in zip(environments, versions, strict=True)
-        ]
-        cells = suites.row(found[0], found[1] if len(found) > 1 else None)
+        found = []
+        for environment, version in zip(environments, versions, strict=True):
+            alone = environments[0].kind if asked.failures and found else None
+            found.append(suites.run(environment, library, version, asked.timeout, folder, alone))
+        there = found[1] if len(found) > 1 else None
+        cells = suites.row(found[0], there, failures_alone=asked.failures)
     example = examples.verdict(printed[0], there)
     return library.name, versions[0], example, library.remark, *cells
 

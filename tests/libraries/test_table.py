@@ -1,6 +1,8 @@
 """What `scripts/libraries` makes of results; the libraries themselves are run by hand."""
 
 import ast
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -66,6 +68,40 @@ def test_row(here, there, cells):
         for found in (here, there)
     ]
     assert suites.row(here, there) == cells
+
+
+def test_row_where_jax_ran_what_fails_here_alone():
+    here = suites.Outcomes(frozenset("abc"), frozenset("de"), False, frozenset("d"))
+    there = suites.Outcomes(frozenset("d"), frozenset("e"))
+    said = "3 of 4: 75.0 %, by its rules 100.0 %"
+    assert suites.row(here, there, failures_alone=True)[-1] == said
+
+
+class Recorded(NamedTuple):
+    """Stands for an environment: notes what it is to run, and which tests had failed by then."""
+
+    kind: str
+    ran: list
+
+    def run(self, command, seconds, folder, **variables):
+        (cache,) = [Path(o.partition("=")[2]) for o in command if "cache_dir=" in str(o)]
+        *_, report = [Path(o.partition("=")[2]) for o in command if "--junitxml=" in str(o)]
+        known = [file.read_text() for file in cache.glob("*")]
+        self.ran.append((known, "--last-failed" in command))
+        cache.mkdir(exist_ok=True)
+        (cache / "lastfailed").write_text(f"of {self.kind}{' by JAX' if variables else ''}")
+        report.write_text(REPORT)
+        return 1, "", ""
+
+
+def test_jax_is_asked_for_those_alone_that_failed_here(tmp_path):
+    library = next(library for library in LIBRARIES if library.name == "chex")
+    here, there = Recorded("evertrace", []), Recorded("jax", [])
+    for _ in range(2):  # what failed the time before is not asked again
+        suites.run(here, library, "1", 9, tmp_path)
+        suites.run(there, library, "1", 9, tmp_path, "evertrace")
+    assert there.ran == [(["of evertrace"], True)] * 2
+    assert here.ran[0] == ([], False)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import inspect
 import sys
 import types
 
-from evertrace._src import errors
+from evertrace._src import errors, tree
 from evertrace._src.core.engine import backend
 from evertrace._src.source import is_users
 from evertrace._src.tree import registry
@@ -105,6 +105,7 @@ MODULES = {
     "jax._src.tree_util": {
         "_registry": f"{__name__}:registered_types",
         "flatten_one_level": "evertrace._src.tree.registry:flatten_one_level",
+        "prefix_errors": f"{__name__}:prefix_errors",
     },
     "jax._src.typing": _ours("typing: ArrayLike DTypeLike"),
     "jax._src.util": {
@@ -255,6 +256,15 @@ registered_types = _Registered()
 def safe_zip(*lists):
     """Return `zip` as a list, of lists that have to be of one length."""
     return list(zip(*lists, strict=True))
+
+
+def prefix_errors(prefix_tree, full_tree, is_leaf=None):
+    """Return, for each place where a tree is no prefix, what makes the error of the tree's name."""
+    trees = prefix_tree, full_tree, is_leaf
+    return [
+        lambda name, i=i: tree.prefix_errors(*trees, name)[i]
+        for i in range(len(tree.prefix_errors(*trees)))
+    ]
 
 
 def unzip2(pairs):

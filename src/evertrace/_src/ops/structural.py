@@ -255,7 +255,7 @@ def _reshape_abstract(x, *, new_sizes, dimensions, sharding):
     if math.prod(new_sizes) != x.size or any(size < 0 for size in new_sizes):
         raise errors.user_error(
             errors.ShapeError,
-            f"reshape: cannot reshape an array of shape {x.shape} (size {x.size}) into shape "
+            f"reshape: cannot reshape array of shape {x.shape} (size {x.size}) into shape "
             f"{listed(new_sizes)} (size {math.prod(new_sizes)}).",
             fix="make the sizes agree; one size may be -1.",
             anchor="shape-reshape",
