@@ -331,6 +331,15 @@ def test_stacks_of_matrices(dtype):
         assert_is_product(kernels.matmul(x, shared), x, shared)
 
 
+@pytest.mark.parametrize("order", ["dense", "transposed"])
+def test_stacks_of_several_dimensions_lie_in_any_order(order):
+    x = sample((2, 3, 4, 5), np.float32, 1).transpose(0, 2, 1, 3)
+    y = sample((2, 6, 4, 5), np.float32, 1).transpose(0, 2, 3, 1)
+    x, y = ORDERS[order](x), ORDERS[order](y)
+    assert_is_product(kernels.matmul(x, y), x, y)
+    assert_is_product(kernels.matmul(x[:0], y[:0]), x[:0], y[:0])
+
+
 def test_special_values_go_through_a_product():
     for size in (3, 40):
         x = np.zeros((size, size), np.float32)

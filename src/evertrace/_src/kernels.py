@@ -6,6 +6,7 @@ XLA, and asks `use`, `reduces` or `extension.is_built` which to take.
 
 import functools
 import importlib
+import math
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,9 @@ def reduces(x: np.ndarray) -> bool:
 
 def matmul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the products of two stacks of matrices, of one dtype and number of dimensions."""
+    if x.ndim > 3:  # dimensions of a stack may lie so that no one stride goes through it
+        rows = [a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]) for a in (x, y)]
+        return matmul(*rows).reshape(*x.shape[:-1], y.shape[-1])
     out = np.empty((*x.shape[:-1], y.shape[-1]), x.dtype)
     _native.matmul(x, y, out)
     return out
