@@ -106,7 +106,8 @@ def _places(world):
             continue
         seen.add(id(x))
         todo += [part for _, part in parts(x)]
-        if type(x).__module__ == world.module.__name__:
+        has_hook = type(x).__getattribute__ is object.__getattribute__  # see `lifting/elsewhere.py`
+        if type(x).__module__ == world.module.__name__ and has_hook:
             for name in (*slots_of(type(x)), *dict_of(x)):
                 if _value(x, name) is not EMPTY and not _computed(x, name):
                     yield x, name

@@ -638,3 +638,28 @@ def test_a_name_that_is_set_again_before_a_callback_comes_last(call_back):
         step(plain, X)
         jitted(boxed, X)
         assert list(vars(boxed)) == list(vars(plain))
+
+
+@case()
+def test_attributes_that_a_callback_adds_stand_where_they_do_in_python(jit):
+    s = Record(w=X)
+
+    def add(name):
+        def added(_):
+            setattr(s, name, len(vars(s)))
+
+        return added
+
+    def f(x, k):
+        s.before = k
+        ev.debug.callback(add("first"), x, ordered=True)
+        s.between = k + 1
+        ev.debug.callback(add("second"), x, ordered=True)
+        s.after = k + 2
+        return x
+
+    f = jit(f)
+    for k in range(3):
+        yield f(X, k), s, list(vars(s))
+    del s.first, s.between
+    yield f(X, 3), s, list(vars(s))

@@ -202,3 +202,32 @@ def test_scalar_of_numpy_beside_one_that_code_in_c_takes_stays_a_number(jit):
     for w in (1.0, 3.0, 4.0):
         s.w = np.float64(w)
         yield f(X), s
+
+
+OF_ARRAY = {
+    "an element": lambda a: a[0],
+    "a part of a complex number": lambda a: (a * 1j)[1].imag,
+    "a sum": lambda a: a.sum(),
+    "one by one": lambda a: list(a)[1],
+    "a function's": lambda a: np.max(a),
+}
+
+
+@pytest.mark.parametrize("what", OF_NUMPY)
+@pytest.mark.parametrize("scalar", OF_ARRAY)
+@pytest.mark.parametrize("how", [lambda s, call: setattr(s, "made", call(s)), by_except])
+def test_code_in_c_that_takes_a_scalar_of_an_array_for_a_number_has_it(what, scalar, how):
+    @case(at_most=2)
+    def program(jit):
+        s = Record(a=np.array([2.5, 1.25]), made=None)
+
+        def f(x):
+            how(s, lambda s: OF_NUMPY[what](OF_ARRAY[scalar](s.a)))
+            return x * s.a[1]
+
+        f = jit(f)
+        for v in (2.5, 3.25, 2.5):
+            s.a = np.array([v, 1.25])
+            yield f(X), s
+
+    program()

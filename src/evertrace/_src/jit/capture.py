@@ -99,6 +99,7 @@ def _record_until_it_is_right(call, name, constants, leave, waiting):
     while True:
         recorder = Recorder(Stage(name=f"jit({name})"), f"jit({name})")
         recorder.prologue.defers_texts = refused.TEXTS not in constants
+        recorder.prologue.defers_scalars = refused.SCALARS not in constants
         lifter, leaving = Lifter(recorder, eager, constants), Leaving(recorder)
         try:
             with interrupts.uncollected():  # what a finalizer writes is not the function's

@@ -33,6 +33,7 @@ class _All:
 NONE: Container[str] = frozenset()
 ALL: Container[str] = _All()
 TEXTS = "the texts"  # among the names: texts of numbers are made at once
+SCALARS = "the scalars"  # so are scalars of NumPy's arrays
 
 
 def is_refusal(error):
@@ -68,7 +69,8 @@ def unhashable(error):
     Python's own dispatch asks no class for its hash, which a metaclass with a ``__eq__`` of its own
     has lost.
     """
-    found = _UNHASHABLE.fullmatch(str(error)) if type(error) is TypeError else None
+    says = error.args[:1] if type(error) is TypeError else ()
+    found = _UNHASHABLE.fullmatch(says[0]) if [*map(type, says)] == [str] else None  # no late text
     if found is None or not any(
         kind.__name__ == found[1] and kind.__hash__ is None for kind in _subclasses(type)
     ):
@@ -200,6 +202,8 @@ def wider(constants, error, recorder):
     """
     if TEXTS not in constants and _may_be_of_texts(error, recorder):
         return constants | {TEXTS}
+    if SCALARS not in constants and HostArray.__name__ in str(error):
+        return constants | {SCALARS}
     found = _refused(error, recorder) | {TEXTS}
     return ALL if found <= constants else constants | found
 

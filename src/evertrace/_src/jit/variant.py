@@ -164,7 +164,7 @@ class Variant(_VariantBase):
             return self._run_drawn(values, slots, inline, moved)
 
     def _run_drawn(self, values, slots, inline, moved):
-        made, done = {}, 0
+        made, done, orders = {}, 0, []
         if self.recorded.number is None:
             outs = self._compute(values, slots, inline, moved)
         else:
@@ -173,7 +173,7 @@ class Variant(_VariantBase):
                 pending.unchanged(self.writes, values, self.name),
             ):
                 outs = self._compute(values, slots, inline, moved)
-            done = progress.effects
+            done, orders = progress.effects, progress.orders
         if self.plain:
             return outs[self.result.position]
         later: list[Any] = []
@@ -184,6 +184,7 @@ class Variant(_VariantBase):
             with interrupts.held():  # all or nothing is written
                 for write, new in zip(self.writes, prepared, strict=True):
                     write.apply(kitchen, new)
+        pending.put_in_order(orders)
         for move in later:
             move()
         for effect in self.effects[done:]:

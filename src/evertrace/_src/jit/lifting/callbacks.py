@@ -368,12 +368,13 @@ class Progress:
 
     Attributes:
       effects: how many of the calls that it repeats: those before a callback are repeated with it.
+      orders: objects that it and callbacks add attributes to, with their attributes in order.
     """
 
-    __slots__ = ("effects",)
+    __slots__ = ("effects", "orders")
 
     def __init__(self):
-        self.effects = 0
+        self.effects, self.orders = 0, []
 
     def repeat(self, effects, kitchen):
         """Make those of some calls that were not made yet."""
@@ -428,7 +429,7 @@ def _callback(values, slots, made, progress, held, extras):
     kitchen = Kitchen(values, slots, extras, made)
     progress.repeat(effects, kitchen)
     found = recipe.make(kitchen)
-    with in_place(pending, kitchen, f"{held.name}: {held!r}", held.src):
+    with in_place(pending, kitchen, f"{held.name}: {held!r}", held.src, progress.orders):
         before = [(x, contents_of(x)) for x in made.fixed(after.recipes)]
         fields = [(x, name, _attribute(x, name)) for x, name in made.read(after.fields)]
         states = after.states(values)

@@ -11,9 +11,10 @@ Python finds attributes, in the contents of before the trace.
 3. Attributes that the trace has set are not there; those that it has deleted are.
 
 This holds for what is read of objects of Python classes, and of such classes through them. What has
-no hook (a `__dict__` that was taken before, a class read by name, the contents of lists, dicts and
-sets, globals, cells, defaults) shows what the trace has put there; numbers and NumPy arrays that it
-has put there are their values on other threads.
+no hook (a `__dict__` that was taken before, what a `__getattribute__` of the user's looks up, a
+class read by name, the contents of lists, dicts and sets, globals, cells, defaults) shows what the
+trace has put there; numbers and NumPy arrays that it has put there are their values on other
+threads.
 """
 
 from typing import Any

@@ -33,7 +33,7 @@ from evertrace._src import config, dtypes, errors, source
 from evertrace._src.arrays.interop import aval_of, computed, type_of_number
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.operators import Operators, Property
-from evertrace._src.core.tracer import Tracer, escaped_tracer_error
+from evertrace._src.core.tracer import Tracer, escaped_tracer_error, state
 from evertrace._src.jit.lifting import arraywrites, hostmethods
 from evertrace._src.jit.lifting.host import Computed
 from evertrace._src.jit.lifting.numpykind import (
@@ -451,7 +451,8 @@ class HostArray(Operators, Computed):
         made = HostArray(found, traced.aval, _unused, _unused, _unused)
         made.current, made._evaluated, made._source = traced, is_known, self.captured
         made._demands = tuple(dict.fromkeys([d for x in operands for d in _demands(x)]))
-        return made
+        at_once = made.is_scalar and is_known and not state.recorder.prologue.defers_scalars
+        return made.contents() if at_once else made
 
     def _check_index(self, index):
         """Raise IndexError where NumPy would, if the index is known."""

@@ -7,6 +7,7 @@ be seen is decided by names: those that its code mentions, or the code of functi
 to. What a callback changes itself stays, and must be something else.
 """
 
+import collections
 import contextlib
 import functools
 import types
@@ -235,7 +236,7 @@ def _view(kind, write, obj):
 
 
 @contextlib.contextmanager
-def in_place(pending, kitchen, what, src):
+def in_place(pending, kitchen, what, src, orders):
     """Have changes in place for a while.
 
     Args:
@@ -243,6 +244,8 @@ def in_place(pending, kitchen, what, src):
       kitchen: what their values are made from.
       what: for whom, in words.
       src: the line of the user's where that is.
+      orders: list to which objects are added that get attributes here and meanwhile, with all
+        their attributes in order; see `put_in_order`.
     """
     shown = []
     try:
@@ -251,11 +254,29 @@ def in_place(pending, kitchen, what, src):
             before = seen.contents()
             APPLY[write.kind](seen.obj, made, write.rest)
             shown.append((write, seen, before, seen.contents(), _places(write, made)))
+        put_in_order(orders)
         yield
     finally:
+        orders += [
+            (seen.obj, list(now))
+            for write, seen, before, put, _ in shown
+            if write.kind == "attributes" and put.keys() - before.keys()
+            for now in (seen.contents(),)
+            if now.keys() - put.keys()
+        ]
         lost = [w for w, seen, *contents in reversed(shown) if _take_back(seen, *contents)]
     if lost:
         raise _two_changes_error(what, lost[0].name, src)
+
+
+def put_in_order(orders):
+    """Put attributes that callbacks have added behind those that the call had added before."""
+    for obj, names in orders:
+        own = kinds.instance_dict(obj) or {}
+        names = [k for k in names if k in own]
+        names += [k for k in own if k not in names]
+        if names != list(own):
+            collections.deque(map(own.__setitem__, names, map(own.pop, names)), maxlen=0)
 
 
 def _places(write, made):

@@ -72,11 +72,13 @@ class Prologue:
       own_slots: id of a stand-in -> it, and the slot of its very object.
       closed: whether the trace has ended; its `Host`s are then plain numbers.
       defers_texts: whether texts made of numbers are made at each call; else they are demands.
+      defers_scalars: the same of what functions of NumPy give for one number.
     """
 
     __slots__ = (
-        "as_input", "closed", "constants", "defers_texts", "late_names", "leaves", "numpy",
-        "own_slots", "owners", "results", "settled", "sizes", "slots", "steps", "thread",
+        "as_input", "closed", "constants", "defers_scalars", "defers_texts", "late_names",
+        "leaves", "numpy", "own_slots", "owners", "results", "settled", "sizes", "slots",
+        "steps", "thread",
     )  # fmt: skip
 
     as_input: Callable[[Host], Any]
@@ -94,7 +96,8 @@ class Prologue:
         self.owners: dict[int, Any] = {}
         self.own_slots: dict[int, tuple[Any, int]] = {}
         self.thread = get_ident()
-        self.closed, self.defers_texts, self.numpy = False, True, None
+        self.closed, self.numpy = False, None
+        self.defers_texts = self.defers_scalars = True
 
     def is_recording(self):
         """Whether the trace goes on, on the calling thread."""
@@ -291,7 +294,7 @@ class Prologue:
             return kind in SCALARS
         if kind is np.ndarray:
             return self.numpy is not None and is_of_numbers(result)
-        return self.defers_texts if kind is str else self.numpy is not None
+        return self.defers_texts if kind is str else self.defers_scalars and self.numpy is not None
 
     def _new_slot(self, value):
         self.slots.append(value)
