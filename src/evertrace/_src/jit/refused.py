@@ -69,8 +69,8 @@ def unhashable(error):
     Python's own dispatch asks no class for its hash, which a metaclass with a ``__eq__`` of its own
     has lost.
     """
-    says = error.args[:1] if type(error) is TypeError else ()
-    found = _UNHASHABLE.fullmatch(says[0]) if [*map(type, says)] == [str] else None  # no late text
+    says: Any = error.args[0] if type(error) is TypeError and error.args else None
+    found = _UNHASHABLE.fullmatch(says) if type(says) is str else None  # it may be a late text
     if found is None or not any(
         kind.__name__ == found[1] and kind.__hash__ is None for kind in _subclasses(type)
     ):
