@@ -355,7 +355,7 @@ def test_keywords_from_state(jit):
 # ------------------------------------------------------------------- structures that grow
 
 
-@case(traces=3)
+@case(traces=2)  # the second one leaves the size open
 def test_array_that_grows(jit):
     s = Record(buffer=jnp.zeros(1))
 

@@ -54,8 +54,11 @@ PROGRAMS = OF_ANY_SIZE | {name: f for name, (f, _) in UNDECIDED.items()} | {
     "halves": lambda x: x.astype("bfloat16").sum(0),
 }  # fmt: skip
 
-WITHOUT = {"identity", "split", "solve_along"}
+WITHOUT = {"identity", "split", "solve_along", "grad_slogdet"}
 """Programs of no tape, of one size only, and what asks for the type of an array by its sizes."""
+
+BY_ESTIMATES = {"einsum_of_four", "multi_dot"}
+"""Products of several matrices: which come first is estimated for all sizes, or chosen for one."""
 
 
 @pytest.fixture
@@ -136,6 +139,16 @@ def outcome(f, n):
     return [(x.shape, x.dtype, np.asarray(x).tobytes()) for x in ev.tree.leaves(found)]
 
 
+def assert_rounded_alike(found, want):
+    """Assert that two outcomes agree to the rounding of sums in another order."""
+    assert type(found) is type(want)
+    for (*kind, given), (*other, wanted) in zip(found, want, strict=True):
+        assert kind == other
+        np.testing.assert_allclose(
+            np.frombuffer(given, kind[1]), np.frombuffer(wanted, kind[1]), rtol=1e-5, atol=1e-5
+        )
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_tape_of_a_template_is_the_tape_of_its_size(name, filled):
     f: Any = ev.jit(PROGRAMS[name], engine="native")
@@ -144,7 +157,11 @@ def test_a_tape_of_a_template_is_the_tape_of_its_size(name, filled):
     got = [outcome(f, n) for n in SIZES]
     for n, found in zip(SIZES, got, strict=True):
         f.clear_cache()
-        assert found == outcome(f, n)
+        want = outcome(f, n)
+        if name in BY_ESTIMATES:
+            assert_rounded_alike(found, want)
+        else:
+            assert found == want
     for plans in filled:
         assert_alike(*plans)
     assert bool(filled) == (name not in WITHOUT)

@@ -151,7 +151,8 @@ def test_an_error_of_python_or_numpy_gets_words(name):
 
 REPAIRS = {
     "a device by number": (
-        lambda: ev.device_put(X, 1), "pass a device, such as `ev.devices()[0]`, or a sharding.",
+        lambda: ev.device_put(X, 1),
+        "pass one of those that this process has, such as `ev.devices()[0]`.",
     ),
     "a tree instead of a function": (
         lambda: ev.tree.map([X], {"a": X}), "pass a function as `f`: see `help(tree_map)`.",

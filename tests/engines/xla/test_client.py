@@ -33,7 +33,8 @@ def test_counts_of_the_default_platform():
         assert client.device_count() == len(client.devices()) == len(client.local_devices())
         assert client.process_index() == 0
         assert client.process_count() == 1
-        assert client.local_devices(process_index=1) == []
+        with pytest.raises(ValueError, match="there is no process 1 with devices of the platform"):
+            client.local_devices(process_index=1)
 
 
 def test_unknown_platform_names_the_available_ones():

@@ -40,6 +40,7 @@ class Layout(NamedTuple):
 Layout.__module__ = "evertrace.experimental.layout"
 
 
+@set_module("evertrace.experimental.layout")
 @dataclasses.dataclass(frozen=True)
 class Format:
     """The layout and the sharding of an array, as ``Array.format`` tells it.
@@ -57,9 +58,6 @@ class Format:
 
     layout: Any = None
     sharding: Any = None
-
-
-Format.__module__ = "evertrace.experimental.layout"
 
 
 def sharding_of(where: str, placement: Any) -> Any:
