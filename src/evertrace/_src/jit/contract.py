@@ -149,7 +149,7 @@ class ContractCalls:
         expected = variants.refusals.expected(key)
         try:
             variant, tries = self._opened(call, key, kept, expected)
-            variant = variant or Variant(self._traced(call, expected), self.options)
+            variant = variant or Variant(self._record(call, expected), self.options)
             opening.check_declared(self.name, variant.guards, self.options.open_axes)
         except Exception as error:
             monitoring.observed(self.fun, "refused", error)
@@ -169,7 +169,10 @@ class ContractCalls:
         return variant, found
 
     def _record(self, call, expected):
-        return record(call, self.name, expected, self.options.leaving(self.name))
+        """Record a call, and tell how long that took: before what comes of it is compiled."""
+        recorded = record(call, self.name, expected, self.options.leaving(self.name))
+        monitoring.timed("trace", self.name, recorded.seconds)
+        return recorded
 
     def _keep(self, variant):
         if len(self.variants) >= stores.MAX_VARIANTS:
@@ -212,7 +215,7 @@ class ContractCalls:
         if plan is None:
             return None, 0
         try:
-            recorded = self._traced(call._replace(opened=plan), expected)
+            recorded = self._record(call._replace(opened=plan), expected)
         except Exception:  # the function's own: it is traced as it is, and says what is to be said
             return None, opening.DOUBTFUL  # at another size it may go another way
         finally:
@@ -228,12 +231,6 @@ class ContractCalls:
             return variant, opening.DOUBTFUL
         openings.add(key, found)
         return variant, 1
-
-    def _traced(self, call, expected):
-        """Record a call, and tell how long that took: before what comes of it is compiled."""
-        recorded = self._record(call, expected)
-        monitoring.timed("trace", self.name, recorded.seconds)
-        return recorded
 
     def _made(self, found, values):
         """Return the variant of an open trace for the values of its sizes, or None."""
