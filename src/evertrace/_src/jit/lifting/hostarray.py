@@ -451,8 +451,7 @@ class HostArray(Operators, Computed):
         made = HostArray(found, traced.aval, _unused, _unused, _unused)
         made.current, made._evaluated, made._source = traced, is_known, self.captured
         made._demands = tuple(dict.fromkeys([d for x in operands for d in _demands(x)]))
-        at_once = made.is_scalar and is_known and not state.recorder.prologue.defers_scalars
-        return made.contents() if at_once else made
+        return made.contents() if made.is_scalar and is_known and _at_once() else made
 
     def _check_index(self, index):
         """Raise IndexError where NumPy would, if the index is known."""
@@ -697,6 +696,12 @@ for _name, _kind in Operators.__annotations__.items():
         setattr(HostArray, _name, hostmethods.forwarded(_name, _kind is Property))
 for _name, _method in hostmethods.AUGMENTED.items():
     setattr(HostArray, _name, _method)
+
+
+def _at_once():
+    """Whether a scalar is made now, for code in C that takes no stand-in for it."""
+    recorder: Any = state.recorder
+    return recorder is not None and not recorder.prologue.defers_scalars
 
 
 def _answers_arrays(x):
