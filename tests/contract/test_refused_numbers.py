@@ -6,6 +6,7 @@ import json
 import marshal
 import os
 import pickle
+import random
 import time
 from datetime import timedelta
 
@@ -229,5 +230,77 @@ def test_code_in_c_that_takes_a_scalar_of_an_array_for_a_number_has_it(what, sca
         for v in (2.5, 3.25, 2.5):
             s.a = np.array([v, 1.25])
             yield f(X), s
+
+    program()
+
+
+LATE = {
+    "timedelta": lambda d: timedelta(hours=d.integer()),
+    "timedelta of a sum": lambda d: timedelta(hours=2 + d.integer()),
+    "product with a timedelta": lambda d: timedelta(hours=1) * d.integer(),
+    "Decimal": lambda d: decimal.Decimal(d.real()),
+    "timedelta of a scalar of NumPy": lambda d: timedelta(hours=d.scalar()),
+    "timedelta of an element": lambda d: timedelta(hours=d.array()[1]),
+    "json.dumps": lambda d: json.dumps([d.real()]),
+}
+
+
+class Drawing:
+    """Draws numbers of all kinds."""
+
+    def __init__(self):
+        self.python, self.numpy = random.Random(1), np.random.default_rng(1)
+
+    def integer(self):
+        return self.python.randint(0, 3)
+
+    def real(self):
+        return self.python.random()
+
+    def scalar(self):
+        return self.numpy.random()
+
+    def array(self):
+        return self.numpy.random(3)
+
+    def state(self):
+        return self.python.getstate(), self.numpy.bit_generator.state
+
+
+@pytest.mark.parametrize("what", LATE)
+@pytest.mark.parametrize("how", [lambda s, call: setattr(s, "made", call(s)), by_except])
+@pytest.mark.quotes_lines
+def test_code_in_c_that_takes_no_number_drawn_at_each_call_is_refused(what, how):
+    drawing = Drawing()
+    before = drawing.state()
+
+    def f(x):
+        how(Record(n=1, made=None), lambda s: LATE[what](drawing))
+        return x
+
+    with pytest.raises(ImpurityError, match="is another one at each call") as caught:
+        ev.jit(f)(X)
+    assert "self.python." in str(caught.value) or "self.numpy." in str(caught.value)
+    assert "Fix: call it outside and pass the result in" in str(caught.value)
+    assert drawing.state() == before
+
+
+@pytest.mark.parametrize("how", [lambda s, call: setattr(s, "made", call(s)), by_except])
+def test_error_of_code_in_c_beside_a_draw_is_pythons(how):
+    @case(at_most=3)
+    def program(jit):
+        s = Record(n=1, made=None, drawing=Drawing())
+
+        def f(x):
+            first = s.drawing.real()
+            how(s, lambda s: timedelta(hours="one"))
+            return x * first * s.n
+
+        f = jit(f)
+        for s.n in (1, 2, 3):
+            try:
+                yield f(X), s
+            except TypeError as error:
+                yield str(error)
 
     program()

@@ -109,8 +109,8 @@ def user_source() -> Source | None:
     return source_of(frame)
 
 
-def source_of(frame: FrameType) -> Source:
-    """Return where a frame is.
+def source_of(frame: FrameType, lasti: int | None = None) -> Source:
+    """Return where a frame is, or was: at the instruction `lasti`, as tracebacks have it.
 
     Programs keep places and hang on the user's code, which may die before them or with them: so in
     the place is a copy, which has all that `describe` asks for.
@@ -124,7 +124,7 @@ def source_of(frame: FrameType) -> Source:
             code = frame.f_code
         ref = weakref.ref(code, functools.partial(_copies.pop, id(code)))  # in C, see `stores`
         found = _copies[id(code)] = ref, code.replace(co_consts=())
-    return found[1], frame.f_lasti
+    return found[1], frame.f_lasti if lasti is None else lasti
 
 
 _copies: dict[int, tuple[Any, CodeType]] = {}  # id of code -> (weak reference to it, its copy)

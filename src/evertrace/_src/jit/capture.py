@@ -99,7 +99,7 @@ def _record_until_it_is_right(call, name, constants, leave, waiting):
     while True:
         recorder = Recorder(Stage(name=f"jit({name})"), f"jit({name})")
         recorder.prologue.defers_texts = refused.TEXTS not in constants
-        recorder.prologue.defers_scalars = refused.SCALARS not in constants
+        recorder.prologue.defers_scalars = refused.NUMPY_SCALARS not in constants
         lifter, leaving = Lifter(recorder, eager, constants), Leaving(recorder)
         try:
             with interrupts.uncollected():  # what a finalizer writes is not the function's
@@ -128,8 +128,8 @@ def _record_until_it_is_right(call, name, constants, leave, waiting):
                 # Python's own words are those for numbers, ours those for what stands for them.
                 leaving.close(call.roots)
                 is_ours = isinstance(first, errors.EvertraceError)
-                found = first if is_ours else refused.unhashable(error) or worded(error)
-                raise found from None
+                found = first if is_ours else refused.late(error, recorder)
+                raise found or refused.unhashable(error) or worded(error) from None
             constants, first = refused.wider(constants, error, recorder), first or error
             caught.base = constants
         except BaseException:

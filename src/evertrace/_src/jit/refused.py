@@ -16,11 +16,12 @@ from evertrace._src import errors, source
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.code import is_library_code, is_own_file, is_package_file
-from evertrace._src.jit.lifting.host import Host, is_host
+from evertrace._src.jit.lifting.host import SCALARS, Host, is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostprogram import OP
 from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.numpykind import is_host_array
+from evertrace._src.jit.lifting.prologue import late_error
 
 
 class _All:
@@ -33,7 +34,7 @@ class _All:
 NONE: Container[str] = frozenset()
 ALL: Container[str] = _All()
 TEXTS = "the texts"  # among the names: texts of numbers are made at once
-SCALARS = "the scalars"  # so are scalars of NumPy's arrays
+NUMPY_SCALARS = "the scalars"  # so are scalars of NumPy's arrays
 
 
 def is_refusal(error):
@@ -88,6 +89,25 @@ def unhashable(error):
     )
 
 
+def late(error, recorder):
+    """Return the refusal of what is drawn anew at each call, where code in C wants it as a number.
+
+    None where the error is about numbers that can be constants, or about none.
+    """
+    prologue, text = recorder.prologue, str(error)
+    is_of_array = HostArray.__name__ in text and not recorder.inputs.arrays
+    if not prologue.late_names or not (is_of_array or _NUMBER.search(text)):
+        return None
+    if any(type(prologue.slots[i]) in SCALARS for i in prologue.leaves):
+        return None
+    src = source.source_of(*_place(error.__traceback__))
+    return late_error(list(prologue.late_names.values())[-1], src)
+
+
+_NUMBER = re.compile(rf"\b{Host.__name__}\b")
+"""Where Python names the type of what stands for a number: of numbers it would not say so."""
+
+
 def _subclasses(kind):
     """Yield all subclasses of a metaclass."""
     for each in type.__subclasses__(kind):
@@ -112,6 +132,7 @@ def _caught(error):
         return
     frame, lasti = _place(error.__traceback__)
     if dis.opname[frame.f_code.co_code[lasti]] != "RAISE_VARARGS":  # not the function's own
+        recorder.refusal = recorder.refusal or late(error, recorder)
         text = re.sub(r"0x[0-9a-fA-F]+", "", str(error))
         place = frame.f_code.co_filename, frame.f_code.co_firstlineno, lasti
         recorder.caught[(*place, type(error), text)] = _refused(error, recorder)
@@ -162,7 +183,7 @@ class Caught:
         found = {k: n for k, n in recorder.caught.items() if k not in self._as_in_python}
         if self.base is ALL:
             return None
-        again = found.keys() & self._tried.keys()
+        again = {k for k in found.keys() & self._tried.keys() if not _NUMBER.search(k[-1])}
         if again:
             self._as_in_python |= again
             about = [n for k, n in self._tried.items() if k not in self._as_in_python]
@@ -202,8 +223,8 @@ def wider(constants, error, recorder):
     """
     if TEXTS not in constants and _may_be_of_texts(error, recorder):
         return constants | {TEXTS}
-    if SCALARS not in constants and HostArray.__name__ in str(error):
-        return constants | {SCALARS}
+    if NUMPY_SCALARS not in constants and HostArray.__name__ in str(error):
+        return constants | {NUMPY_SCALARS}
     found = _refused(error, recorder) | {TEXTS}
     return ALL if found <= constants else constants | found
 
@@ -211,7 +232,7 @@ def wider(constants, error, recorder):
 def _may_be_of_texts(error, recorder):
     """Whether an error can be about a text that is made of numbers: it does not name a number."""
     has_texts = any(s.kind is OP and s.expected is str for s in recorder.prologue.steps)
-    return has_texts and not re.search(rf"\b{Host.__name__}\b", str(error))
+    return has_texts and not _NUMBER.search(str(error))
 
 
 def _refused(error, recorder):

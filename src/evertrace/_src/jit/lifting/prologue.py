@@ -389,16 +389,21 @@ STAND_INS: dict[type, Callable[..., Any]] = {}
 """Types besides numbers whose values are made at each call -> what makes their stand-in."""
 
 
-def late_error(what):
+def late_error(what, src=None):
     """Build the error for a use of what is known only after a call has matched.
 
     Code in C, or the user's, may answer it by something else, which plain Python would not do.
+
+    Args:
+      what: the call that gives it, in words.
+      src: where it is used; None: here.
     """
     error = errors.user_error(
         errors.ImpurityError,
         f"{what}: what the function does depends on the result, which is another one at each call.",
         fix="call it outside and pass the result in as an argument; or choose with "
         "`numpy.where`, which decides anew at each call.",
+        src=src,
     )
     if state.recorder is not None:
         state.recorder.refuse_late(error)
