@@ -30,17 +30,16 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import config, dtypes, errors, source
-from evertrace._src.arrays.interop import aval_of, computed, type_of_number
+from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.operators import Operators, Property
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error, state
-from evertrace._src.jit.lifting import arraywrites, hostmethods
+from evertrace._src.jit.lifting import arraywrites, hostindices, hostmethods
 from evertrace._src.jit.lifting.host import Computed
 from evertrace._src.jit.lifting.numpykind import (
     evaluate,
     is_host_array,
     is_numpy_kind,
-    is_stand_in_of_integer,
     replaced,
     stand_ins,
     to_numpy,
@@ -319,32 +318,16 @@ class HostArray(Operators, Computed):
     def __getitem__(self, index):
         if not self.is_tracing():
             return self.original[index]
-        index = self._within(index)
+        index = hostindices.within(self, index)
         if arraywrites.is_basic(index):
             index = replaced(index, is_host_array, HostArray.__jax_array__)
-            present = replaced(index, _is_number, operator.attrgetter("present"))
-            found = self.original[replaced(present, _is_tracer, lambda _: 0)]
+            found = self.original[hostindices.present(index)]
             if isinstance(found, np.ndarray):
                 return self.view_of(operator.itemgetter(index), found, index)
-        index = replaced(index, _is_mask, HostArray.contents)
-        index = _index_of_lists(index)
-        self._check_index(index)
+        index = replaced(index, hostindices.is_mask, HostArray.contents)
+        index = hostindices.of_lists(index)
+        hostindices.check(self, index)
         return self.result_of(operator.getitem, operator.getitem, (index,), {})
-
-    def _within(self, index):
-        """Return an index whose integers are known, or host scalars that are within bounds."""
-        parts = arraywrites.parts(index)
-        if not arraywrites.is_basic(index) or sum(map(_takes_axis, parts)) > self.ndim:
-            return replaced(index, is_stand_in_of_integer, operator.index)
-        axis, found = 0, []
-        for part in parts:
-            if _is_number(part):
-                found.append(computed(_in_bounds, part, axis, self.shape[axis]))
-            else:
-                found.append(replaced(part, is_stand_in_of_integer, operator.index))
-            axis += self.ndim - sum(map(_takes_axis, parts)) if part is Ellipsis else 0
-            axis += _takes_axis(part)
-        return tuple(found) if type(index) is tuple else found[0]
 
     def __hash__(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(self.contents() if self.is_scalar else self.original)
@@ -453,16 +436,6 @@ class HostArray(Operators, Computed):
         made._demands = tuple(dict.fromkeys([d for x in operands for d in _demands(x)]))
         return made.contents() if made.is_scalar and is_known and _at_once() else made
 
-    def _check_index(self, index):
-        """Raise IndexError where NumPy would, if the index is known."""
-        parts = index if type(index) is tuple else (index,)
-        if not any(isinstance(part, Operators) for part in parts):
-            index = replaced(index, _is_number, lambda _: 0)  # known to be within bounds
-            try:
-                np.broadcast_to(np.empty((), bool), self.shape)[index]
-            except IndexError as error:
-                raise arraywrites.refused(IndexError, f"a NumPy array's index: {error}") from None
-
     # -------------------------------------------------------------------- writing
 
     def __setitem__(self, index, value):
@@ -472,9 +445,10 @@ class HostArray(Operators, Computed):
         if arraywrites.same_place(value, self, index):
             return
         self.check_writable()
-        index = self._within(index)
+        index = hostindices.within(self, index)
         if getattr(value, "shape", None) != () and not isinstance(value, int | float | complex):
-            index = replaced(index, _is_mask, HostArray.contents)  # as many values as are chosen
+            # As many values as are chosen.
+            index = replaced(index, hostindices.is_mask, HostArray.contents)
         self._assign(index, value)
 
     def fill(self, value):
@@ -526,8 +500,8 @@ class HostArray(Operators, Computed):
 
     def _assign(self, index, value):
         """Write at an index, and note the write."""
-        self._check_index(index)
-        index = _index_of_lists(index)
+        hostindices.check(self, index)
+        index = hostindices.of_lists(index)
         if arraywrites.is_plain(value):
             is_cast = isinstance(value, np.generic) and not arraywrites.is_basic(index)
             value = np.asarray(value) if is_cast else value
@@ -641,15 +615,6 @@ def _has_dtype(x):
     return hasattr(x, "dtype")
 
 
-def _index_of_lists(index):
-    """Return an index with lists as arrays, as NumPy takes them."""
-    if type(index) is list:
-        return np.asarray(index)
-    if type(index) is tuple:
-        return tuple([np.asarray(x) if type(x) is list else x for x in index])
-    return index
-
-
 def _unused(*_):
     """Stand for the functions of a captured array in what was made of it."""
 
@@ -660,30 +625,6 @@ def _is_closed(x):
 
 def _is_unknown(x):
     return is_host_array(x) and not x.is_known
-
-
-def _is_tracer(x):
-    return isinstance(x, Tracer)
-
-
-def _is_number(x):
-    """Whether `x` is a host scalar that is an integer."""
-    return type(x) is not int and type_of_number(x) is int
-
-
-def _in_bounds(i, axis, size):
-    """Return an index from the front; IndexError in NumPy's words if there is no such element."""
-    if -size <= i < size:
-        return i % size
-    raise IndexError(f"index {i} is out of bounds for axis {axis} with size {size}")
-
-
-def _takes_axis(part):
-    return part is not None and part is not Ellipsis
-
-
-def _is_mask(x):
-    return type(x) is HostArray and x.dtype == bool and x.is_known
 
 
 def _demands(x):
