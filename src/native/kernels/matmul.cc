@@ -23,6 +23,7 @@ constexpr int64_t kBlockK = 256;                  // products that are summed be
 constexpr int64_t kPanelsBytes = 1 << 19;         // of panels, to stay in the second level cache
 constexpr int64_t kDirectBytes = 1 << 15;         // a smaller operand is read in place
 constexpr double kParallelProducts = 2e6;         // from here on threads share the work
+constexpr double kParallelReads = 5e5;            // of a product with a vector
 
 // One product: strides in elements.
 template <class T>
@@ -101,7 +102,10 @@ class TiledProduct {
   }
 
  private:
-  bool packs_rows() const { return p_.x_k != 1 && p_.k > 1 && p_.n > 2 * width_; }
+  // Rows that lie side by side are worth copying for more columns.
+  bool packs_rows() const {
+    return p_.x_k != 1 && p_.k > 1 && p_.n > (p_.x_m == 1 ? 8 : 2) * width_;
+  }
 
   // Where the columns from `n` on are, in rows of a tile's width, and the stride of the rows.
   std::pair<const T*, int64_t> panel(Piece k, Piece columns, int64_t n, const T* room) const {
@@ -176,6 +180,7 @@ class TiledProduct {
 // ---------------------------------------------------------------- products with a vector
 
 constexpr int64_t kDotRows = 4;
+constexpr int64_t kLast = 4;  // numbers of a row that are added beside those of other rows
 
 // Adds the products of the next kBlock columns, then of half as many, until all are added: blocks of
 // known lengths become vector instructions.
@@ -207,12 +212,18 @@ EVERTRACE_INLINE void dot_some_rows(const T* x, int64_t x_m, const T* y, int64_t
     }
   }
   add_last_products<T, kRows, kLanes>(x + p, x_m, y + p, k - p, sums);
+  // Halves are added until four numbers are left, those of all rows side by side.
+  T last[kLast][kRows];
   for (int64_t r = 0; r < kRows; ++r) {
-    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (int64_t half = kLanes / 2; half >= kLast; half /= 2) {
       for (int64_t l = 0; l < half; ++l) sums[r][l] += sums[r][l + half];
     }
-    out[r * out_m] = sums[r][0];
   }
+  for (int64_t l = 0; l < kLast; ++l) {
+    for (int64_t r = 0; r < kRows; ++r) last[l][r] = sums[r][l];
+  }
+  for (int64_t r = 0; r < kRows; ++r) last[0][r] = (last[0][r] + last[2][r]) + (last[1][r] + last[3][r]);
+  for (int64_t r = 0; r < kRows; ++r) out[r * out_m] = last[0][r];
 }
 
 template <class T, int64_t kLanes>
@@ -267,9 +278,11 @@ void multiply_vector(const Product<T>& p) {
   const bool is_dense = p.y_k == 1 || p.k == 1;
   const Buffer<T> room(is_dense ? 0 : p.k);
   if (!is_dense) pack(p.y, p.k, p.y_k, 1, 1, room.data(), 1);
-  constexpr int64_t kMany = 128 / sizeof(T), kFew = 32 / sizeof(T);
-  (p.k < kMany ? dot_rows<T, kFew> : dot_rows<T, kMany>)(
-      p.x, p.x_m, is_dense ? p.y : room.data(), p.m, p.k, p.out, p.out_m);
+  constexpr int64_t kFew = 32 / sizeof(T), kSome = 2 * kFew, kMany = 4 * kFew;
+  const auto dot = p.k < 4 * kFew    ? dot_rows<T, kFew>
+                   : p.k < 20 * kFew ? dot_rows<T, kSome>
+                                     : dot_rows<T, kMany>;
+  dot(p.x, p.x_m, is_dense ? p.y : room.data(), p.m, p.k, p.out, p.out_m);
 }
 
 // ---------------------------------------------------------------- floats
@@ -305,7 +318,7 @@ void multiply(const Product<T>& p) {
 template <class T>
 void multiply_parallel(const Product<T>& product) {
   const Product<T> p = product.m >= product.n ? product : product.transposed();
-  constexpr int64_t kStep = 32;  // whole tiles, but for the last ones
+  constexpr int64_t kStep = 8;  // half the width of a tile, and few rows of one are left over
   const int64_t steps = (p.m + kStep - 1) / kStep, count = std::min<int64_t>(steps, thread_count());
   parallel_for(count, [&](int64_t i) {
     const auto [begin, end] = piece(steps, count, i);
@@ -325,7 +338,8 @@ void matmul_floats(const void* x, const void* y, void* out, const MatmulShape& s
   if (s.k == 0) std::fill_n(static_cast<T*>(out), s.batch * s.m * s.n, T{});
   if (s.k == 0) return;
   const double products = static_cast<double>(s.m) * s.n * s.k;
-  if (products * s.batch < kParallelProducts || thread_count() == 1) {
+  const double parallel_from = s.m == 1 || s.n == 1 ? kParallelReads : kParallelProducts;
+  if (products * s.batch < parallel_from || thread_count() == 1) {
     for (int64_t b = 0; b < s.batch; ++b) multiply(product(b));
   } else if (s.batch >= thread_count()) {
     const int64_t count = std::min<int64_t>(s.batch, 4 * thread_count());
