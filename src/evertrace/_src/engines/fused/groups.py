@@ -23,6 +23,7 @@ from evertrace._src.engines.fused.memory import NotFusible
 from evertrace._src.engines.fused.probe import Probe, Trial
 from evertrace._src.engines.fused.rules import fusion, is_long, is_put
 from evertrace._src.engines.fused.writer import LANES
+from evertrace._src.ops.structural import broadcast_in_dim_p
 
 NS_PER_INSTRUCTION = 0.15
 NS_PER_BYTE = 0.01
@@ -43,6 +44,9 @@ written first will do. It takes a second, and no program waits longer for what i
 
 MOST_SHARED = 2
 """How many values are looked at that a kernel may read instead of computing them again."""
+
+APART_FROM = 20e3
+"""Nanoseconds of a kernel from which on it is looked at whether numbers of its rows come first."""
 
 MOST_TRIES = 16
 """How often a kernel is divided until it is left."""
@@ -432,7 +436,7 @@ class _Division:
         plan = self._plan_one(root)
         if plan is None:
             return None
-        plan = self._without_what_others_need(plan)
+        plan = self._with_rows_apart(self._without_what_others_need(plan))
         self.reason = "a kernel would not pay"
         for _, other in heapq.nsmallest(MOST_NEIGHBOURS, self.waiting):
             if self.written > min(MOST_WRITTEN, self.most):
@@ -453,15 +457,11 @@ class _Division:
 
         Otherwise those are computed by each of them.
         """
-        held = sorted(held_by(plan.group, plan.written.inputs), key=self._number)
-        inside, levels = {x for eqn in held for x in eqn.outvars}, {}
-        for eqn in held:
-            level = max([levels.get(x, 0) for x in variables(eqn)], default=0) + is_long(eqn)
-            levels.update(dict.fromkeys(eqn.outvars, level))
+        levels = self._levels(plan)
         shared = [
             x
             for x, level in levels.items()
-            if level and x not in self.stored and not inside.issuperset(self.readers.get(x, ()))
+            if level and x not in self.stored and not levels.keys() >= {*self.readers.get(x, ())}
         ]
         for x in shared[: -MOST_SHARED - 1 : -1]:
             self.stored.add(x)
@@ -474,6 +474,52 @@ class _Division:
                 self._store([x])
                 return found
         return plan
+
+    def _with_rows_apart(self, plan):
+        """Return a plan that reads numbers of rows, if a kernel of their own makes them sooner.
+
+        In a loop over rows they are computed one by one, in a loop over them as vectors.
+        """
+        if plan.ns < APART_FROM:
+            return plan
+        levels, rows = self._levels(plan), {}
+        for eqn in held_by(plan.group, plan.written.inputs):
+            x = self._unmoved(eqn.invars[0]) if eqn.primitive is broadcast_in_dim_p else None
+            if x is None or levels.get(x, 1) or x in self.stored:
+                continue
+            is_shorter = LANES < x.aval.size < eqn.outvars[0].aval.size
+            if is_shorter and fusion[self.makers[x].primitive].operations:
+                rows.setdefault(x.aval.shape, {})[x] = None
+        if not rows:
+            return plan
+        apart = list(max(rows.values(), key=len))
+        self.stored.update(apart)
+        try:
+            ns, found = self._plan(apart).ns, self._plan(plan.group.roots)
+        except NotFusible:
+            ns, found = math.inf, plan
+        self.stored.difference_update(apart)
+        if found.ns + ns > JOINED_AT_MOST * plan.ns:
+            return plan
+        self._store(apart)
+        return found
+
+    def _unmoved(self, x):
+        """Return the value whose elements, as many, are those of a value in another shape."""
+        while x in self.makers and not fusion[self.makers[x].primitive].operations:
+            moved = variables(self.makers[x])
+            if len(moved) != 1 or moved[0].aval.size != x.aval.size:
+                break
+            (x,) = moved
+        return x
+
+    def _levels(self, plan):
+        """Return how many long reductions come after each other for what a kernel computes."""
+        levels = {}
+        for eqn in sorted(held_by(plan.group, plan.written.inputs), key=self._number):
+            level = max([levels.get(x, 0) for x in variables(eqn)], default=0) + is_long(eqn)
+            levels.update(dict.fromkeys(eqn.outvars, level))
+        return levels
 
     def _joined(self, plan, other):
         """Return the plan of a kernel with one more root, if that is right and better."""
