@@ -15,7 +15,7 @@ from evertrace._src.control.linear import linear_call_p
 from evertrace._src.control.loop import split_operands, while_p
 from evertrace._src.control.policies import name_p
 from evertrace._src.core.jaxpr import Literal
-from evertrace._src.engines.native import costs
+from evertrace._src.engines.native import costs, invariants
 from evertrace._src.engines.native.emit import (
     ALIAS,
     COND,
@@ -185,6 +185,25 @@ def invariant(jaxpr, num_consts, num_carry):
     return [jaxpr.outvars[k] is jaxpr.invars[num_consts + k] for k in range(num_carry)]
 
 
+def _without_invariants(e, jaxpr, xs, consts, fixed):
+    """Write what each turn of a loop would compute anew; returns its body, operands and constants.
+
+    Args:
+      e: the `Emitter`.
+      jaxpr: the body.
+      xs: its operands in the first turn.
+      consts: how many of these are its constants, in front.
+      fixed: indices of carries that are the same in every turn.
+    """
+    before = [*range(consts), *fixed]
+    found = invariants.lifted(jaxpr, before)
+    if found is None:
+        return jaxpr, xs, consts
+    program, rest = found
+    made = e.inline(program, [xs[i] for i in before])
+    return rest, [*made, *xs], consts + len(made)
+
+
 @emission.define(scans.scan_p)
 def _scan(e, eqn, xs):
     p = eqn.params
@@ -192,6 +211,7 @@ def _scan(e, eqn, xs):
     same = invariant(jaxpr, consts, carries)
     fixed = [k for k in range(carries) if same[k]]
     moving = [k for k in range(carries) if not same[k]]
+    jaxpr, xs, consts = _without_invariants(e, jaxpr, xs, consts, [consts + k for k in fixed])
     order = [
         *range(consts),
         *[consts + k for k in fixed],
@@ -245,13 +265,16 @@ def _while(e, eqn, xs):
     test_order = [*range(a), *[a + k for k in fixed], *[a + k for k in moving]]
     turns = _turns(test, turn, a, b)
     asked = body(test, test_order, [0], (), e.divide, e.runs_of(turns))
+    turn, turn_xs, b = _without_invariants(
+        e, turn, [*turn_consts, *carry], b, [b + k for k in fixed]
+    )
     first = b + len(fixed)
     turn_order = [*range(b), *[b + k for k in fixed], *[b + k for k in moving]]
     pairs = [(first + i, i) for i in range(len(moving))]
     turned = body(turn, turn_order, moving, pairs, e.divide, e.runs_of(turns))
     constant = [carry[k] for k in fixed]
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in moving}
-    ins = [*test_consts, *constant, *turn_consts, *constant, *[carry[k] for k in moving]]
+    ins = [*test_consts, *constant, *turn_xs[:b], *constant, *[carry[k] for k in moving]]
     numbers = (a + len(fixed), first)
     e.add(WHILE, tuple(made.values()), tuple(ins), "", numbers, (asked.tape, turned.tape))
     compilation = asked.compilation + turned.compilation
