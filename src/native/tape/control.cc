@@ -1,10 +1,13 @@
 #include "tape/control.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <exception>
 #include <utility>
 #include <vector>
 
+#include "kernels/parallel.h"
 #include "tape/draft.h"
 #include "tape/thunks.h"
 
@@ -165,6 +168,9 @@ class While : public Thunk {
   Carries carries_;
 };
 
+constexpr int64_t kSharedFrom = 100'000;  // nanoseconds of turns from which threads share them
+constexpr int64_t kTaken = 20'000;        // of turns that a thread takes at a time
+
 class Scan : public Thunk {
  public:
   Scan(const Instruction& instr, int64_t scratch, int child)
@@ -176,35 +182,78 @@ class Scan : public Thunk {
                       consts_.size() + static_cast<size_t>(instr.numbers[1])),
                  part(instr.out, 0, static_cast<size_t>(instr.numbers[1])), scratch),
         xs_(part(instr.in, consts_.size() + carries_.count(), instr.in.size())),
-        ys_(part(instr.out, carries_.count(), instr.out.size())) {}
+        ys_(part(instr.out, carries_.count(), instr.out.size())),
+        is_free_(carries_.count() == 0 && length_ > 1 && !body_->calls_back() &&
+                 thread_count() > 1) {}
 
   void run(Frame& frame) const override {
     Frame& body = *frame.children[static_cast<size_t>(child_)];
-    for (size_t i = 0; i < consts_.size(); ++i) {
-      body_->bind_input(body, i, frame.slots[consts_[i]]);
-    }
+    bind_consts(frame, body);
+    if (is_free_) return run_in_any_order(frame, body);
     Pointers pointers(carries_.count());
     const char** now = pointers.data();
     carries_.start(frame, now);
-    const size_t first_x = consts_.size() + carries_.count();
     for (int64_t turn = 0; turn < length_; ++turn) {
-      const int64_t i = reverse_ ? length_ - 1 - turn : turn;
       // The last turn writes to the results' memory.
       carries_.bind(frame, body, now, (length_ - 1 - turn) % 2 == 0);
-      for (size_t k = 0; k < xs_.size(); ++k) {
-        const int64_t bytes = body_->input_bytes(first_x + k);
-        body_->bind_input(body, first_x + k, frame.slots[xs_[k]] + i * bytes);
-      }
-      for (size_t k = 0; k < ys_.size(); ++k) {
-        const int64_t bytes = body_->output_bytes(carries_.count() + k);
-        body_->bind_output(body, carries_.count() + k, frame.slots[ys_[k]] + i * bytes);
-      }
-      body_->execute(body);
+      run_turn(frame, body, turn);
     }
     carries_.finish(frame, now);
   }
 
  private:
+  void bind_consts(Frame& frame, Frame& body) const {
+    for (size_t i = 0; i < consts_.size(); ++i) {
+      body_->bind_input(body, i, frame.slots[consts_[i]]);
+    }
+  }
+
+  // Runs a turn, whose carries are bound.
+  void run_turn(Frame& frame, Frame& body, int64_t turn) const {
+    const int64_t i = reverse_ ? length_ - 1 - turn : turn;
+    const size_t first_x = consts_.size() + carries_.count();
+    for (size_t k = 0; k < xs_.size(); ++k) {
+      const int64_t bytes = body_->input_bytes(first_x + k);
+      body_->bind_input(body, first_x + k, frame.slots[xs_[k]] + i * bytes);
+    }
+    for (size_t k = 0; k < ys_.size(); ++k) {
+      const int64_t bytes = body_->output_bytes(carries_.count() + k);
+      body_->bind_output(body, carries_.count() + k, frame.slots[ys_[k]] + i * bytes);
+    }
+    body_->execute(body);
+  }
+
+  // How long turns take is seldom known before: the first one tells whether threads share the rest.
+  void run_in_any_order(Frame& frame, Frame& body) const {
+    const int64_t begin = clock_now();
+    run_turn(frame, body, 0);
+    const int64_t took = std::max<int64_t>(1, clock_now() - begin), left = length_ - 1;
+    if (took < kSharedFrom / left) {
+      for (int64_t turn = 1; turn < length_; ++turn) run_turn(frame, body, turn);
+      return;
+    }
+    const int64_t threads = std::min<int64_t>(left, thread_count());
+    const int64_t some = std::clamp<int64_t>(kTaken / took, 1, (left + threads - 1) / threads);
+    std::atomic<int64_t> next{1};
+    std::atomic<bool> has_failed{false};
+    std::exception_ptr error;
+    parallel_for(threads, [&](int64_t) {
+      try {
+        std::unique_ptr<Frame> own = body_->take_frame();
+        bind_consts(frame, *own);
+        for (int64_t turn; (turn = next.fetch_add(some, std::memory_order_relaxed)) < length_;) {
+          const int64_t end = std::min(length_, turn + some);
+          for (; turn < end; ++turn) run_turn(frame, *own, turn);
+        }
+        body_->leave_frame(std::move(own));
+      } catch (...) {  // there is no memory: what kernels refuse, the first turn has said
+        if (!has_failed.exchange(true)) error = std::current_exception();
+        next.store(length_, std::memory_order_relaxed);
+      }
+    });
+    if (error) std::rethrow_exception(error);
+  }
+
   std::shared_ptr<const Tape> body_;
   int child_;
   int64_t length_;
@@ -212,6 +261,7 @@ class Scan : public Thunk {
   std::vector<int> consts_;
   Carries carries_;
   std::vector<int> xs_, ys_;
+  bool is_free_;  // whether turns may run in any order, and at the same time
 };
 
 }  // namespace

@@ -70,6 +70,9 @@ class Tape {
   }
   void bind_output(Frame& frame, size_t i, char* data) const { frame.slots[outputs_[i]] = data; }
   void execute(Frame& frame) const;
+  // Frames for turns that run at the same time.
+  std::unique_ptr<Frame> take_frame() const;
+  void leave_frame(std::unique_ptr<Frame> frame) const;
 
   size_t num_inputs() const { return inputs_.size(); }
   size_t num_outputs() const { return outputs_.size(); }
@@ -83,8 +86,6 @@ class Tape {
 
  private:
   friend struct Frame;
-  std::unique_ptr<Frame> take_frame() const;
-  void leave_frame(std::unique_ptr<Frame> frame) const;
 
   // A value that is a part of an input or an output: known when these are bound.
   struct Derived {

@@ -4,29 +4,39 @@ Each axis is a scan. An array whose block number along some dimension is the ind
 there first, and its parts are what the scan runs over (`xs`): so it is read in place, its cotangent
 is collected part by part, and results are stacked (`ys`). Results that an axis does not choose
 blocks of are carried along it, as is scratch memory: later steps see what earlier ones wrote. What
-an index map computes otherwise is a dynamic slice, taken by the innermost step.
+an index map computes otherwise is a dynamic slice, taken by the innermost step. Of a batch whose
+steps are small many examples run at a time.
 
 The body is a jaxpr of values: what refs hold before a step comes in, what they hold after it goes
 out. So a program of kernels is one of ordinary operations, for all engines and transformations.
 """
 
+import math
 from typing import Any, NamedTuple
 
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
 from evertrace._src.control.checkpoint import remat_p
+from evertrace._src.control.loop import while_p
 from evertrace._src.control.policies import dots_saveable
 from evertrace._src.control.scan import bind_scan
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import Jaxpr, literal
+from evertrace._src.core.jaxpr import Jaxpr, literal, subjaxprs
 from evertrace._src.lax.loops import fori_loop
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.dynamic import dynamic_slice_p, dynamic_update_slice_p
 from evertrace._src.ops.elementwise import mul_p
 from evertrace._src.ops.slicing import pad_p, slice_p
-from evertrace._src.ops.structural import full, permute, reshape
+from evertrace._src.ops.structural import full, move_batch_dim, permute, reshape
 from evertrace._src.pallas.blocks import INDEX, INT32, Blocks, poison
+from evertrace._src.transforms.batching import Axis, batch_flat
 from evertrace._src.transforms.staging import inline, restage, stage
+
+CACHED = 1 << 17
+"""Bytes that a step works on, of all examples that run at a time.
+
+What a turn of a loop costs by itself is little beside such a step, and processors hold it close.
+"""
 
 
 class Grid(NamedTuple):
@@ -72,7 +82,7 @@ def run(body: Jaxpr, grid: Grid, operands, is_recomputed=False):
     """
     if is_recomputed and not body.effects:  # what is printed is printed once
         body = _recomputed(body)
-    loops = _Loops(body, grid, operands[: grid.num_captured])
+    loops = _Loops(body, grid, operands[: grid.num_captured], is_recomputed)
     inputs = operands[grid.num_captured :]
     ins = [view.cut(x) for view, x in zip(loops.inputs, inputs, strict=True)]
     outs: list = [None] * len(grid.outputs)
@@ -221,8 +231,8 @@ class _Loops:
     In its methods an output that nobody has written to yet is None, as is such scratch memory.
     """
 
-    def __init__(self, body, grid, captured):
-        self.body, self.grid = body, grid
+    def __init__(self, body, grid, captured, is_recomputed):
+        self.body, self.grid, self.is_recomputed = body, grid, is_recomputed
         self.inputs = [_View(b, grid.sizes) for b in grid.inputs]
         self.outputs = [_View(b, grid.sizes) for b in grid.outputs]
         captured = iter(captured)
@@ -274,6 +284,10 @@ class _Loops:
             return results + [x for c, x in zip(is_cut, found, strict=True) if c]
 
         size = self.sizes[axis]
+        if axis < self.grid.hidden:  # nothing is carried
+            some = self.examples(axis)
+            if some > 1:
+                return self.batch(fun, size, some, xs), scratch
         if self.grid.sizes[axis] is None:  # nothing is cut
             results: list[Any] = fori_loop(0, size, lambda i, args: fun(*args, i), carry)
             results = [as_operand(x) for x in results]
@@ -292,6 +306,38 @@ class _Loops:
         kept, stacked = iter(results[:num_carried]), iter(results[len(carry) :])
         found = [next(stacked) if c else next(kept) for c in is_cut]
         return found, results[num_carried : len(carry)] if is_kept else scratch
+
+    def examples(self, axis):
+        """Return how many examples of a batch run at a time: a divisor of their number.
+
+        What a step of all of them works on fits into a cache. Where loops turn until something
+        holds, each example has its own; and what is printed has an order.
+        """
+        size = self.grid.sizes[axis]
+        if type(size) is not int or self.body.effects or self.is_recomputed or _waits(self.body):
+            return 1
+        inner = math.prod(self.grid.sizes[axis + 1 : self.grid.hidden])
+        most = min(size, CACHED // max(1, _bytes_of(self.body) * inner))
+        return next((n for n in range(most, 1, -1) if size % n == 0), 1)
+
+    def batch(self, fun, size, some, xs):
+        """Run `fun` for all examples, vectorised, some at a time."""
+        index = literal(0, INDEX.dtype)  # what it chooses is cut
+
+        def run(*parts):
+            found, dims = batch_flat(
+                lambda *one: fun(index, *one), Axis(some), parts, [0] * len(parts)
+            )
+            return [move_batch_dim(x, d, 0, some) for x, d in zip(found, dims, strict=True)]
+
+        if some == size:
+            return run(*xs)
+        xs = [reshape(x, (size // some, some, *x.aval.shape[1:])) for x in xs]
+        staged = stage(run, [x.aval.update(shape=x.aval.shape[1:]) for x in xs])
+        found = bind_scan(
+            staged.jaxpr, staged.captured, [], xs, length=size // some, reverse=False, unroll=1
+        )
+        return [reshape(x, (size, *x.aval.shape[2:])) for x in found]
 
     def remaining(self, view, axis, x):
         """Return what an output holds, of what is left of it within the axes before `axis`."""
@@ -317,6 +363,27 @@ class _Loops:
             for v, x, new, s in zip(self.outputs, outs, results[:count], starts, strict=True)
         ]
         return found, results[count:]
+
+
+def _within(jaxpr):
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in subjaxprs(eqn.params):
+            yield from _within(inner)
+
+
+def _waits(jaxpr):
+    return any(eqn.primitive is while_p for eqn in _within(jaxpr))
+
+
+def _bytes_of(jaxpr):
+    """Return the bytes of what a body reads and writes, and of the largest array within."""
+    own = sum(_bytes(v.aval) for v in (*jaxpr.invars, *jaxpr.outvars))
+    return own + max((_bytes(v.aval) for e in _within(jaxpr) for v in e.outvars), default=0)
+
+
+def _bytes(aval):
+    return aval.size * aval.dtype.itemsize
 
 
 def _defined(x, aval):
