@@ -6,6 +6,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace._src.pallas import program
 from evertrace.experimental import pallas as pl
 from evertrace.extend.core import jaxprs_in_params
 from evertrace.test_util import check_grads
@@ -202,6 +203,63 @@ def test_a_batch_adds_an_axis_in_front_of_the_grid():
     assert "Grid((5, 3), blocks=[(1, 2), (1, 2)])" in str(jaxpr)
     want = np.broadcast_to(np.repeat(np.arange(3), 2), (5, 6))
     np.testing.assert_array_equal(ev.vmap(call)(jnp.zeros((5, 6))), want)
+
+
+def loops(fun, *args):
+    """Return how many loops the program of a function has."""
+    return ev.jit(fun).lower(*args).as_text().count("stablehlo.while")
+
+
+def steps_of(size, body=None):
+    """Return a kernel of three steps, each of a row of so many elements."""
+
+    def double(x_ref, o_ref):
+        o_ref[...] = x_ref[...] * 2 + pl.program_id(0)
+
+    row = pl.BlockSpec((1, size), lambda i: (i, 0))
+    out = jnp.zeros((3, size))
+    return pl.pallas_call(body or double, grid=3, in_specs=[row], out_specs=row, out_shape=out)
+
+
+def test_small_steps_of_a_batch_run_together():
+    assert loops(ev.vmap(steps_of(4)), jnp.zeros((64, 3, 4))) == 1
+    assert loops(ev.vmap(ev.vmap(steps_of(4))), jnp.zeros((8, 8, 3, 4))) == 1
+
+
+def test_large_steps_of_a_batch_run_one_after_the_other():
+    assert loops(ev.vmap(steps_of(40_000)), jnp.zeros((2, 3, 40_000))) == 2
+
+
+def test_an_example_turns_a_loop_as_often_as_it_has_to():
+    def body(x_ref, o_ref):
+        o_ref[...] = lax.while_loop(lambda v: v.max() < 9, lambda v: v * 2, x_ref[...])
+
+    call, x = steps_of(4, body), jnp.abs(draw(5, 3, 4)) + 0.1
+    assert loops(ev.vmap(call), x) == 3
+    want = np.stack([call(e) for e in x])
+    np.testing.assert_array_equal(ev.jit(ev.vmap(call))(x), want)
+
+
+@pytest.mark.parametrize("size", [1, 7, 12, 60])
+def test_examples_run_as_many_at_a_time_as_divide_their_number(size, engine, monkeypatch):
+    monkeypatch.setattr(program, "CACHED", 1000)  # a dozen examples, or a few
+    x = draw(size, 4, 5)
+    found = ev.jit(ev.vmap(softmax), engine=engine)(x)
+    np.testing.assert_allclose(found, np.stack([softmax(e) for e in x]), rtol=2e-6)
+    twice = ev.jit(ev.vmap(ev.vmap(softmax)), engine=engine)(jnp.stack([x, 2 * x]))
+    np.testing.assert_array_equal(twice[0], found)
+
+
+def test_what_examples_print_has_their_order(capfd):
+    def body(x_ref, o_ref):
+        pl.debug_print("step {} has {}", pl.program_id(0), x_ref[0, 0])
+        o_ref[...] = x_ref[...]
+
+    call = steps_of(1, body)
+    ev.vmap(call)(jnp.arange(6.0).reshape(2, 3, 1))
+    ev.effects_barrier()
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines] == ["0.0", "1.0", "2.0", "3.0", "4.0", "5.0"]
 
 
 def test_an_operand_that_all_examples_share_is_not_copied():
