@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
 from evertrace._src.control.checkpoint import remat_p
-from evertrace._src.control.loop import while_p
 from evertrace._src.control.policies import dots_saveable
 from evertrace._src.control.scan import bind_scan
 from evertrace._src.core.aval import ShapedArray
@@ -33,10 +32,15 @@ from evertrace._src.transforms.batching import Axis, batch_flat
 from evertrace._src.transforms.staging import inline, restage, stage
 
 CACHED = 1 << 17
-"""Bytes that a step works on, of all examples that run at a time.
+"""Bytes that a step works on, of all examples that run at a time: processors hold them close."""
 
-What a turn of a loop costs by itself is little beside such a step, and processors hold it close.
-"""
+
+SMALL = 4096
+"""Bytes of a step that takes about as long as a turn does by itself."""
+
+_MIXING = "arg", "conv_", "cum", "dot_", "fft", "reduce", "sort", "while"
+_TURNING = "cond", "dynamic", "gather", "scan", "scatter"
+"""How names of primitives begin: see `_Loops.examples`."""
 
 
 class Grid(NamedTuple):
@@ -144,6 +148,12 @@ class _View:
         self.cuts = dict(sorted(cuts.items()))
 
     @property
+    def is_all_cut(self):
+        """Whether what is left to the innermost step is its block."""
+        cut = set(self.cuts.values())
+        return all(i in cut or d.is_whole for i, d in enumerate(self.blocks.dims))
+
+    @property
     def aval(self):
         """Type of the array once it is cut."""
         return ShapedArray(self._counts() + self._rest(), self.blocks.aval.dtype)
@@ -200,9 +210,9 @@ class _View:
 
         None where what is left is the block.
         """
-        dims, cut = self.blocks.dims, set(self.cuts.values())
-        if all(i in cut or d.is_whole for i, d in enumerate(dims)):
+        if self.is_all_cut:
             return None
+        dims, cut = self.blocks.dims, set(self.cuts.values())
         indices = inline(self.blocks.index_map, *captured, *ids)
         zero = literal(0, INT32)
         return [
@@ -310,15 +320,33 @@ class _Loops:
     def examples(self, axis):
         """Return how many examples of a batch run at a time: a divisor of their number.
 
-        What a step of all of them works on fits into a cache. Where loops turn until something
-        holds, each example has its own; and what is printed has an order.
+        Many do where a step is so small that its turns take longer than what they compute, and
+        loops within it, or what it hands on, keep it from becoming one kernel with the loops over
+        the grid. Not where loops turn until something holds, something is printed, or elements
+        of a block are mixed: small matrices and short rows are not quicker by the hundred.
         """
-        size = self.grid.sizes[axis]
-        if type(size) is not int or self.body.effects or self.is_recomputed or _waits(self.body):
+        size, bytes_ = self.grid.sizes[axis], _bytes_of(self.body)
+        if (
+            type(size) is not int
+            or self.is_recomputed
+            or self.body.effects
+            or bytes_ > SMALL
+            or _has(self.body, _MIXING)
+            or (self.hands_nothing_on() and not _has(self.body, _TURNING))
+        ):
             return 1
         inner = math.prod(self.grid.sizes[axis + 1 : self.grid.hidden])
-        most = min(size, CACHED // max(1, _bytes_of(self.body) * inner))
+        most = min(size, CACHED // max(1, bytes_ * inner))
         return next((n for n in range(most, 1, -1) if size % n == 0), 1)
+
+    def hands_nothing_on(self):
+        """Whether each step has blocks of its own of all outputs, and arrays are cut in blocks."""
+        views = *self.inputs, *self.outputs
+        return (
+            not self.grid.scratch
+            and all(v.is_all_cut for v in views)
+            and all(len(v.cuts) == len(self.grid.sizes) for v in self.outputs)
+        )
 
     def batch(self, fun, size, some, xs):
         """Run `fun` for all examples, vectorised, some at a time."""
@@ -372,8 +400,8 @@ def _within(jaxpr):
             yield from _within(inner)
 
 
-def _waits(jaxpr):
-    return any(eqn.primitive is while_p for eqn in _within(jaxpr))
+def _has(jaxpr, names):
+    return any(eqn.primitive.name.startswith(names) for eqn in _within(jaxpr))
 
 
 def _bytes_of(jaxpr):
