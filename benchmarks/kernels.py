@@ -157,8 +157,8 @@ class Maker:
 NAMES = ("elementwise", "softmax", "layer_norm", "n_body", "matmul", "attention")
 FLOPS = {"matmul": 2 * 512**3, "attention": 4 * 8 * 512 * 512 * 64}
 LIMITS = [
-    *[f"matmul/{size}" for size in (256, 128, 64, 32, 16, 8)],
-    *[f"attention/{size}" for size in (256, 128, 64, 32, 16, 8)],
+    *[f"matmul/{size}" for size in (256, 128, 64, 32, 16)],
+    *[f"attention/{size}" for size in (256, 128, 64, 32, 16)],
 ]
 """What `--limits` measures: names, and what `Maker`'s method is given."""
 
