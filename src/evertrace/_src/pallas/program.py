@@ -340,12 +340,9 @@ class _Loops:
         return next((n for n in range(most, 1, -1) if size % n == 0), 1)
 
     def hands_nothing_on(self):
-        """Whether each step has blocks of its own of all outputs, and arrays are cut in blocks."""
-        views = *self.inputs, *self.outputs
-        return (
-            not self.grid.scratch
-            and all(v.is_all_cut for v in views)
-            and all(len(v.cuts) == len(self.grid.sizes) for v in self.outputs)
+        """Whether each step has blocks of its own of all outputs, which are cut in blocks."""
+        return not self.grid.scratch and all(
+            v.is_all_cut and len(v.cuts) == len(self.grid.sizes) for v in self.outputs
         )
 
     def batch(self, fun, size, some, xs):
