@@ -1,5 +1,6 @@
 #include "kernels/scratch.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <new>
@@ -14,14 +15,20 @@
 namespace evertrace {
 namespace {
 
-constexpr size_t kSmallest = size_t{1} << 16;  // smaller blocks malloc has without faults
-constexpr size_t kLargest = size_t{1} << 28;   // larger blocks are not kept
-constexpr size_t kMostKept = 4;                // blocks
+constexpr size_t kMiddle = size_t{1} << 20;   // up to here there are many blocks, of few sizes
+constexpr size_t kLargest = size_t{1} << 28;  // larger blocks are not kept
+constexpr size_t kMostMiddle = 16, kMostLarge = 4;  // blocks
 constexpr std::align_val_t kAlignment{64};
 
 struct Block {
   size_t bytes;
   char* data;
+};
+
+// Blocks that wait, the last one used last.
+struct Shelf {
+  size_t most;
+  std::vector<Block> blocks;
 };
 
 std::mutex mutex;
@@ -32,9 +39,18 @@ std::mutex mutex;
                                                     [] { mutex.unlock(); });
 #endif
 
-std::vector<Block>& kept() {
-  static auto* blocks = new std::vector<Block>;  // never destroyed: threads outlive `main`
-  return *blocks;
+Shelf& shelf_of(size_t bytes) {
+  static auto* middle = new Shelf{kMostMiddle, {}};  // never destroyed: threads outlive `main`
+  static auto* large = new Shelf{kMostLarge, {}};
+  return bytes <= kMiddle ? *middle : *large;
+}
+
+// The size of the block that serves so many bytes: sizes that grow call by call share one.
+size_t rounded(size_t bytes) {
+  if (bytes > kMiddle) return bytes;
+  size_t size = Scratch::kKept;
+  while (size < bytes) size *= 2;
+  return size;
 }
 
 char* allocate(size_t bytes) { return static_cast<char*>(::operator new(bytes, kAlignment)); }
@@ -44,16 +60,16 @@ void release(char* data) { ::operator delete(data, kAlignment); }
 
 Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(few_) {
   if (bytes_ <= kFew) return;
-  if (bytes_ >= kSmallest) {
+  if (bytes_ >= kKept) {
+    bytes_ = rounded(bytes);
     std::lock_guard lock(mutex);
-    auto& blocks = kept();
-    for (size_t i = 0; i < blocks.size(); ++i) {
+    auto& blocks = shelf_of(bytes_).blocks;
+    for (size_t i = blocks.size(); i-- > 0;) {
       if (blocks[i].bytes < bytes_ || blocks[i].bytes / 4 > bytes_) continue;
       bytes_ = blocks[i].bytes;
       data_ = blocks[i].data;
       show_memory(data_, bytes);
-      blocks[i] = blocks.back();
-      blocks.pop_back();
+      blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(i));
       return;
     }
   }
@@ -63,15 +79,15 @@ Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(few_) {
 Scratch::~Scratch() {
   if (data_ == few_) return;
   char* dropped = data_;
-  if (bytes_ >= kSmallest && bytes_ <= kLargest) {
+  if (bytes_ >= kKept && bytes_ <= kLargest) {
     std::lock_guard lock(mutex);
-    auto& blocks = kept();
+    Shelf& shelf = shelf_of(bytes_);
     dropped = nullptr;
-    if (blocks.size() == kMostKept) {
-      dropped = blocks.front().data;
-      blocks.erase(blocks.begin());
+    if (shelf.blocks.size() == shelf.most) {
+      dropped = shelf.blocks.front().data;
+      shelf.blocks.erase(shelf.blocks.begin());
     }
-    blocks.push_back({bytes_, data_});
+    shelf.blocks.push_back({bytes_, data_});
     hide_memory(data_, bytes_);
   }
   if (dropped != nullptr) release(dropped);
@@ -81,7 +97,11 @@ void release_scratch() {
   std::vector<Block> blocks;
   {
     std::lock_guard lock(mutex);
-    blocks.swap(kept());
+    for (const size_t bytes : {kMiddle, kLargest}) {
+      auto& waiting = shelf_of(bytes).blocks;
+      blocks.insert(blocks.end(), waiting.begin(), waiting.end());
+      waiting.clear();
+    }
   }
   for (const Block& block : blocks) release(block.data);
 }

@@ -19,6 +19,9 @@ class Scratch {
 
   char* data() const { return data_; }
 
+  // Blocks from this size on are kept; smaller ones malloc has without faults.
+  static constexpr size_t kKept = size_t{1} << 16;
+
  private:
   static constexpr size_t kFew = 4096;
   size_t bytes_;

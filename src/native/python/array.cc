@@ -426,7 +426,35 @@ PyObject* py_kept_bytes(PyObject*, PyObject*) {
   return PyLong_FromSize_t(bytes);
 }
 
+// is_laid_out(xs): see `engines.placing`.
+PyObject* py_is_laid_out(PyObject*, PyObject* xs) {
+  const Ref items(PySequence_Fast(xs, "a sequence is expected"));
+  if (!items) return nullptr;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject* x = PySequence_Fast_GET_ITEM(items.get(), i);
+    PyObject* sharding = array_sharding(x);
+    if (sharding != nullptr && sharding != Py_None) Py_RETURN_TRUE;
+  }
+  Py_RETURN_FALSE;
+}
+
+// _named_devices(xs): see `engines.runtime`.
+PyObject* named_devices(PyObject*, PyObject* xs) {
+  const Ref items(PySequence_Fast(xs, "a sequence is expected"));
+  Ref found(PyList_New(0));
+  if (!items || !found) return nullptr;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject* x = PySequence_Fast_GET_ITEM(items.get(), i);
+    PyObject* device = is_array(x) ? reinterpret_cast<ArrayObject*>(x)->device : nullptr;
+    if (device == nullptr || device == Py_None) continue;
+    if (PyList_Append(found.get(), device) != 0) return nullptr;
+  }
+  return found.release();
+}
+
 PyMethodDef methods[] = {
+    {"is_laid_out", as_method<py_is_laid_out>(), METH_O, "Whether one of the arrays lies over a mesh."},
+    {"_named_devices", as_method<named_devices>(), METH_O, "The devices of those that say where they are."},
     {"set_array_class", as_method<set_array_class>(), METH_VARARGS, "Say which class arrays made in C are of."},
     {"lend_buffers", as_method<lend_buffers>(), METH_O, "Let objects of a class lend their __buffer__."},
     {"empty_array", as_method<py_new_array>(), METH_O, "Return an array of an aval with any contents."},

@@ -62,7 +62,7 @@ class Carries {
   void bind(Frame& frame, Frame& inner, const char** now, bool even) const {
     for (size_t k = 0; k < count(); ++k) {
       char* next = even || is_carried(body_, k) ? frame.slots[out_[k]]
-                                               : frame.arena.data() + spare_[k];
+                                               : frame.arena + spare_[k];
       body_.bind_input(inner, first_ + k, now[k]);
       body_.bind_output(inner, k, next);
       now[k] = next;
@@ -143,7 +143,7 @@ class While : public Thunk {
     for (size_t i = 0; i < body_consts_.size(); ++i) {
       body_->bind_input(body, i, frame.slots[body_consts_[i]]);
     }
-    char* flag = frame.arena.data() + flag_;
+    char* flag = frame.arena + flag_;
     test_->bind_output(test, 0, flag);
     Pointers pointers(carries_.count());
     const char** now = pointers.data();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/dtypes.h"
+#include "tape/slots.h"
 
 namespace evertrace::tape {
 
@@ -70,7 +71,7 @@ using Call = std::function<void(char* const* pointers, const int64_t* bytes)>;
 
 struct Instruction {
   Op op;
-  std::vector<int> out, in;
+  Slots out, in;
   std::string name;
   std::vector<int64_t> numbers;
   std::vector<std::shared_ptr<const Tape>> bodies;

@@ -14,7 +14,7 @@
 namespace evertrace::tape {
 namespace {
 
-constexpr int64_t kLargestKept = 1 << 20;  // bytes of an arena that its tape keeps
+constexpr int64_t kLargestKept = 1 << 20;  // bytes of an arena whose tape keeps frames
 constexpr size_t kMostKept = 4;            // frames beside the last one
 
 // Of the frames that wait in all tapes. A forked child would else wait for a thread that it has not.
@@ -75,30 +75,43 @@ Tape::Tape(Program program) {
 
 Tape::~Tape() { delete spare_.load(); }
 
-Frame::Frame(const Tape& tape)
-    : arena(std::max<size_t>(64, static_cast<size_t>(tape.arena_bytes_))), slots(tape.num_slots_),
-      arrays(tape.arrays_) {
-  for (const auto& fixed : tape.in_arena_) slots[fixed.slot] = arena.data() + fixed.offset;
+Frame::Frame(const Tape& tape) : slots(tape.num_slots_), arrays(tape.arrays_) {
+  tape.give_arena(*this);
   for (const auto& [slot, data] : tape.constants_) slots[slot] = const_cast<char*>(data);
   for (const auto& body : tape.bodies_) children.push_back(std::make_unique<Frame>(*body));
 }
 
+// Has a frame that has none have memory for the arena.
+void Tape::give_arena(Frame& frame) const {
+  frame.memory.emplace(std::max<size_t>(64, static_cast<size_t>(arena_bytes_)));
+  if (frame.arena == frame.memory->data()) return;
+  frame.arena = frame.memory->data();
+  for (const auto& fixed : in_arena_) frame.slots[fixed.slot] = frame.arena + fixed.offset;
+}
+
 std::unique_ptr<Frame> Tape::take_frame() const {
+  std::unique_ptr<Frame> frame = spare_frame();
+  if (!frame) return std::make_unique<Frame>(*this);
+  if (!frame->memory) give_arena(*frame);
+  return frame;
+}
+
+// A frame that a call has left, or null.
+std::unique_ptr<Frame> Tape::spare_frame() const {
   std::unique_ptr<Frame> frame(spare_.exchange(nullptr, std::memory_order_acquire));
   if (frame) return frame;
-  {
-    std::lock_guard lock(mutex);
-    if (!spares_.empty()) {
-      frame = std::move(spares_.back());
-      spares_.pop_back();
-      return frame;
-    }
+  std::lock_guard lock(mutex);
+  if (!spares_.empty()) {
+    frame = std::move(spares_.back());
+    spares_.pop_back();
   }
-  return std::make_unique<Frame>(*this);
+  return frame;
 }
 
 void Tape::leave_frame(std::unique_ptr<Frame> frame) const {
-  if (arena_bytes_ > kLargestKept) return;  // `Scratch` keeps the memory, for all tapes
+  if (arena_bytes_ > kLargestKept) return;
+  // `Scratch` keeps the memory for all tapes: those of one program for many sizes run in the same.
+  if (static_cast<size_t>(arena_bytes_) >= Scratch::kKept) frame->memory.reset();
   Frame* none = nullptr;
   if (spare_.compare_exchange_strong(none, frame.get(), std::memory_order_release)) {
     frame.release();  // NOLINT(bugprone-unused-return-value): `spare_` has it

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels/kernels.h"
@@ -27,7 +28,8 @@ struct KernelArrays {
 // What one running call has: where each value is, and the same for the bodies of control flow.
 struct Frame {
   explicit Frame(const Tape& tape);
-  Scratch arena;
+  std::optional<Scratch> memory;  // of the arena
+  char* arena = nullptr;          // where it is, or was when it last ran
   std::vector<char*> slots;  // by value
   std::vector<std::unique_ptr<Frame>> children;
   std::vector<KernelArrays> arrays;
@@ -86,6 +88,8 @@ class Tape {
 
  private:
   friend struct Frame;
+  std::unique_ptr<Frame> spare_frame() const;
+  void give_arena(Frame& frame) const;
 
   // A value that is a part of an input or an output: known when these are bound.
   struct Derived {

@@ -73,7 +73,7 @@ class FusedThunk : public Thunk {
   void run(Frame& frame) const override {
     char* const* slots = frame.slots.data();
     const int threads = fused_.nanoseconds < kParallelFrom ? 1 : thread_count();
-    if (threads == 1) return fused_.run(slots, frame.arena.data() + scratch_, 0, fused_.size);
+    if (threads == 1) return fused_.run(slots, frame.arena + scratch_, 0, fused_.size);
     const int64_t unit = std::max<int64_t>(1, fused_.whole_rows ? fused_.inner : 1);
     const int64_t units = fused_.size / unit;
     const int64_t pieces = std::min<int64_t>(units, 2 * threads);

@@ -282,7 +282,7 @@ class Validator {
   }
 
   // Inputs of a body from `first` on against the values that it is given.
-  void check_inputs(const Tape& body, size_t first, const std::vector<int>& given, size_t begin,
+  void check_inputs(const Tape& body, size_t first, const Slots& given, size_t begin,
                     size_t count) const {
     demand(first + count <= body.num_inputs() && begin + count <= given.size(),
            "a body has another number of inputs");
@@ -292,7 +292,7 @@ class Validator {
     }
   }
 
-  void check_outputs(const Tape& body, size_t first, const std::vector<int>& given, size_t begin,
+  void check_outputs(const Tape& body, size_t first, const Slots& given, size_t begin,
                      size_t count) const {
     demand(first + count <= body.num_outputs() && begin + count <= given.size(),
            "a body has another number of outputs");

@@ -11,6 +11,7 @@ from evertrace._src.core.divisions import Unreduced, division_of_number, open_di
 from evertrace._src.core.propagation import divide, divide_jaxpr
 from evertrace._src.core.tracer import state
 from evertrace._src.engines import memories
+from evertrace._src.extension import twin
 from evertrace._src.ops.sharding_constraint import asked_of_results, first_device
 from evertrace._src.source import is_backward
 from evertrace._src.support import Cache
@@ -23,6 +24,7 @@ def sharding_of(x):
     return getattr(x, "_sharding", None) if type(x) is Array else None
 
 
+@twin
 def is_laid_out(args):
     """Whether one of the arguments is laid out over a mesh."""
     return any([type(x) is Array and getattr(x, "_sharding", None) is not None for x in args])

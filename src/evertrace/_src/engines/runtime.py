@@ -10,6 +10,7 @@ import numpy as np
 from evertrace._src import config, kernels, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.placement import device_of
+from evertrace._src.extension import twin
 
 _XLA = "evertrace._src.engines.xla.engine"
 
@@ -83,8 +84,13 @@ def runs_natively(args):
     """Whether arrays are where tapes run, and their results are: on the first CPU device."""
     if config.current().default_device is not None and not is_first(default_device()):
         return False
-    elsewhere = [x._device for x in args if type(x) is Array and x._device is not None]
-    return all(map(is_first, elsewhere))
+    return all(map(is_first, _named_devices(args)))
+
+
+@twin
+def _named_devices(args):
+    """Return the devices of those arguments that are arrays and say where they are."""
+    return [x._device for x in args if type(x) is Array and x._device is not None]
 
 
 @functools.cache

@@ -194,8 +194,9 @@ class ContractCalls:
             variant = self._made(found, values)
             match = variant and variant.match(call.roots)
             if variant is not None and match is not None:
-                variants.hit(variant)  # nothing was traced
                 variant.key, variant.opening = key, found
+                variants.hit(variant)  # nothing was traced
+                found.first.tries = 0  # it was worth its trace
                 self._keep(variant)
                 return variant, match
         return None
@@ -229,6 +230,7 @@ class ContractCalls:
             return None, 1
         if not opening.is_for_others(found):
             return variant, opening.DOUBTFUL
+        found.first = variant
         openings.add(key, found)
         return variant, 1
 

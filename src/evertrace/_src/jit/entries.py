@@ -31,6 +31,8 @@ def by_contract(calls, now, args, names):
       args: all arguments, those by name last.
       names: of those.
     """
+    if calls.variants.is_new_size:
+        return None
     call = _bound(calls, args, names)
     if any([isinstance(x, Tracer) for x in call.roots]):
         return None

@@ -29,7 +29,8 @@ COMPARED = 2
 """So many of the latest calls are compared, so that sizes that were equal in one may differ."""
 
 MOST_TRIED = 4
-"""Open traces of calls that are alike but for sizes: also in what the function closes over."""
+"""Open traces of calls that are alike but for sizes, also in what the function closes over, that no
+other sizes have come for yet."""
 
 DOUBTFUL = MOST_TRIED // 2
 """What an open trace counts as that failed or was good for its own sizes only: a second one is the
@@ -96,7 +97,10 @@ class Opening:
       recorded: what it has `Recorded`.
       scope: the `OpenScope` of the sizes.
       templates: what was found out of its program, see `filling`.
+      first: the variant of the sizes that it was traced with.
     """
+
+    first: Any
 
     def __init__(self, recorded, scope):
         self.recorded, self.scope, self.templates = recorded, scope, {}
@@ -364,12 +368,18 @@ def _is_hopeless(variant):
 def is_for_others(found):
     """Whether an open trace is good for any other sizes than those of its call, as far as seen."""
     hints, sized = found.scope.hints, found.recorded.sized
-    for change in (lambda n: n + 1, lambda n: n + 2, lambda n: 2 * n, lambda n: 2 * n + 1):
+    for change in _TRIED:
         values = {name: change(n) for name, n in hints.items()}
         is_alike = sized is None or hostsizes.for_sizes(sized, values) is not None
         if is_alike and found.scope.fits(values):
             return True
     return False
+
+
+_TRIED = (
+    lambda n: n + 1, lambda n: n + 2, lambda n: 2 * n, lambda n: 2 * n + 1,
+    lambda n: n - 1, lambda n: n - 2,
+)  # fmt: skip
 
 
 def check_recipe(recipe):

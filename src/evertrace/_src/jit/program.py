@@ -209,7 +209,7 @@ class Program:
             devices = placing.check_one_place(where, args, "input", self.whole.names)
             placing.check_asked(where, devices, self.asked)
             self._check_memories(map(placing.sharding_of, args))
-        inputs = [args[i] for i in self.kept]
+        inputs = args if len(self.kept) == len(args) else [args[i] for i in self.kept]
         runner = self.runner(args) if laid_out else self._runner_here(args)
         if runner is self._by_xla and self.engine in TAPES:
             raise _elsewhere_error(self.name, self.engine)

@@ -47,16 +47,23 @@ class Variants(_CountsBase):
       refusals: the numbers that code in C has refused.
       warned: the guards of which a `RetraceWarning` has been given.
       openings: the traces with symbolic sizes, of which variants are made.
+      is_new_size: whether the call that Python ran last was the first one of its sizes, of an open
+        trace: many come once, and C++ does not have to recognise those.
     """
 
-    __slots__ = ("__weakref__", "boxes", "buckets", "by_key", "openings", "refusals", "warned")
+    __slots__ = (
+        "__weakref__", "_in_buckets", "boxes", "buckets", "by_key", "is_new_size", "openings",
+        "refusals", "warned",
+    )  # fmt: skip
 
     def __init__(self):
         self.by_key, self.buckets, self.boxes = {}, {}, {}
+        self._in_buckets = 0
         self.hits = self.misses = 0
         self.refusals = Refusals()
         self.openings = Openings()
         self.warned = set()
+        self.is_new_size = False
 
     def box(self, key):
         """Return the box of a bucket, maybe of no variants, or of a call's by JAX's rules."""
@@ -67,12 +74,14 @@ class Variants(_CountsBase):
     def miss(self):
         """Count a call that traces a variant."""
         self.misses += 1
+        self.is_new_size = False
         self._note()
 
     def hit(self, variant):
         """Count a call that a variant fits."""
         self.hits = variant.used = self.hits + 1
         variant.hits += 1
+        self.is_new_size = variant.hits == 1 and variant.opening is not None
 
     def take_back(self, variant):
         """Do not count a call that was another variant's after all."""
@@ -82,6 +91,7 @@ class Variants(_CountsBase):
     def add(self, variant):
         """Keep a variant of the contract, as the one that the next call is likely to want."""
         self.buckets[variant.key] = [variant, *self.buckets.get(variant.key, ())]
+        self._in_buckets += 1
         self.changed(variant.key)
         self._note()
 
@@ -92,7 +102,9 @@ class Variants(_CountsBase):
 
     def drop(self, variant):
         """Forget a variant. Lists are replaced, as calls on other threads may be reading them."""
-        rest = [v for v in self.buckets.get(variant.key, ()) if v is not variant]
+        bucket = self.buckets.get(variant.key, ())
+        rest = [v for v in bucket if v is not variant]
+        self._in_buckets -= len(bucket) - len(rest)
         if rest:
             self.buckets[variant.key] = rest
         else:
@@ -112,6 +124,7 @@ class Variants(_CountsBase):
         """Forget all variants and counts."""
         self.by_key.clear()
         self.buckets.clear()
+        self._in_buckets = 0
         for key in list(self.boxes):
             self.changed(key)
         self.refusals = Refusals()
@@ -120,7 +133,7 @@ class Variants(_CountsBase):
         self.hits = self.misses = 0
 
     def __len__(self):
-        return len(self.by_key) + sum(map(len, self.buckets.values()))
+        return len(self.by_key) + self._in_buckets
 
     def all(self):
         """Return all variants, oldest first."""

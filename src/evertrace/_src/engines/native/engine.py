@@ -254,10 +254,10 @@ class TapeRunner:
 
     def run(self, args):
         """Run once; returns one array for each output."""
-        avals = self._avals
-        return self.tape.run(
-            [x if type(x) is Array else host_input(x, avals[i]) for i, x in enumerate(args)]
-        )
+        if [*map(type, args)].count(Array) < len(args):
+            avals = self._avals
+            args = [x if type(x) is Array else host_input(x, avals[i]) for i, x in enumerate(args)]
+        return self.tape.run(args)
 
     def flat(self):
         """Return what C++ runs it with."""

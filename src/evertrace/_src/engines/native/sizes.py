@@ -108,12 +108,12 @@ def with_holes(x, given):
 
     Args:
       x: they, and what else they hold.
-      given: a list, to which what was there is added: item i.
+      given: a dict, to which what was there is added, as the item i; each once.
     """
     kind = type(x)
     if kind is Size or kind is Deferred:
-        given.append(x)
-        return (len(given) - 1,)
+        key = x.name if kind is Size else id(x)
+        return (given.setdefault(key, (len(given), x))[0],)
     if kind is not tuple and kind is not list:
         return x
     parts = [part if type(part) in _WITHOUT else with_holes(part, given) for part in x]

@@ -80,9 +80,9 @@ def _template(jaxpr, emit):
     try:
         shown = _Watched(recording.sizes, jaxpr.templates).jaxpr(jaxpr.open)
         program, *decided = emit(shown)
-        given: list[Any] = []
+        given: dict[Any, Any] = {}
         template = kernels.tape_template(*sizes.with_holes(program, given))
-        fill = recording.function(((template, given), *decided))
+        fill = recording.function(((template, [x for _, x in given.values()]), *decided))
     except Exception:  # it is emitted as it is, and says what is to be said
         return None
     counts.made += 1
