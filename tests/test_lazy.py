@@ -253,6 +253,25 @@ def test_small_systems_and_transforms_load_neither_scipy_nor_the_compiler():
 # ---------------------------------------------------------------- names that are loaded when asked
 
 
+EXPORTED = """
+import evertrace as ev
+import evertrace.numpy as jnp
+
+(b,) = ev.export.symbolic_shape("b")
+f = ev.jit(lambda x: jnp.tanh(x) @ jnp.ones((4, 3)) + 1)
+program = ev.export.export(f)(ev.ShapeDtypeStruct((b, 4), "float32"))
+float(program.call(jnp.ones((5, 4)))[0, 0])
+"""
+
+
+def test_an_exported_program_loads_no_classes_of_mlir_and_no_rules_of_other_engines():
+    loaded = loads(EXPORTED)
+    assert not {n for n in loaded if n.startswith("jaxlib.mlir.dialects")}
+    assert not {n for n in loaded if n.startswith("evertrace._src.engines.fused")}
+    rules = "evertrace._src.engines.native.rules"
+    assert {n for n in loaded if n.startswith(rules)} <= {rules, f"{rules}.exported"}
+
+
 def test_names_of_a_stub():
     assert {"sin", "fft", "bool", "ndarray", "__array_api_version__"} <= set(jnp.__all__)
     assert jnp.ndarray is ev.Array

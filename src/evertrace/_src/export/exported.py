@@ -308,7 +308,7 @@ class Exported:
         is_known = not any(map(dims.is_dim, values.values()))
         modules = self._modules
         if self._foreign is None:
-            encode = runtime.xla().portable.encode if is_known else str.encode
+            encode = runtime.xla().portable.called if is_known else str.encode
             modules = [encode(symbolic.filled(m.decode(), values, scope)) for m in modules]
         made = dataclasses.replace(
             self,
@@ -492,7 +492,7 @@ def _export(
     if scope is not None:
         example = symbolic.example_sizes(closed.in_avals, scope)
         for module in modules.values():
-            runtime.xla().portable.encode(symbolic.filled(module.decode(), example, scope))
+            runtime.xla().portable.read(symbolic.filled(module.decode(), example, scope))
     return Exported(
         name,
         in_tree,

@@ -26,7 +26,7 @@ from evertrace._src.ops.callback import CALL_EFFECTS
 
 _FAMILIES = (
     "elementwise structural reduce dot indexing dynamic random windows linalg fft control groups "
-    "callback"
+    "callback exported"
 )
 
 emission = RuleTable(

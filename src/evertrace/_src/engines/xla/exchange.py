@@ -80,10 +80,10 @@ def imported(blob: bytes, name: str, call: ForeignCall, platform: str) -> bytes:
             "export the function that it was before `shard_map`.",
         )
     try:
-        made = compat.with_entry(module, text, _INNER)
+        whole = compat.with_entry(module, text, _INNER)
         if is_symbolic:
-            return made.encode()
-        made = compat.refined(made) if call.needs_refining else compat.parse_module(made)
+            return whole.encode()
+        made = compat.refined(whole) if call.needs_refining else compat.parse_module(whole)
     except compat.UNREADABLE as error:
         raise _error(
             f"export: {name}, a program of JAX's, cannot be made for these arguments: "
@@ -91,7 +91,7 @@ def imported(blob: bytes, name: str, call: ForeignCall, platform: str) -> bytes:
             "call it with sizes that fulfil what was declared, or export it again.",
         ) from error
     _check_targets(name, compat.custom_calls(made), platform)
-    return compat.write_portable_module(made)
+    return compat.write_portable_module(made, "sdy.mesh" in whole)
 
 
 def _entry(name, call, takes, gives):

@@ -56,16 +56,34 @@ def write(jaxpr, consts, name, family, allowed, divided=None):
     return text.encode() if is_symbolic else encode(text)
 
 
+def called(text):
+    """Return what `functions` takes of the text of a program, in which there are no holes any more.
+
+    Raises:
+      ValueError: as by `encode`.
+    """
+    return encode(text) if _is_to_be_refined(text) else text.encode()
+
+
 def encode(text):
     """Return the text of a program as portable bytes.
 
     Raises:
       ValueError: it calls a program of JAX's, which refuses the sizes.
     """
-    if "tensor<?" not in text and "x?x" not in text:
-        return compat.write_portable(text)
+    return compat.write_portable_module(read(text), "sdy.mesh" in text)
+
+
+def read(text):
+    """Return the MLIR module of a text.
+
+    Raises:
+      ValueError: as by `encode`.
+    """
+    if not _is_to_be_refined(text):
+        return compat.parse_module(text)
     try:
-        return compat.write_portable_module(compat.refined(text))
+        return compat.refined(text)
     except compat.UNREADABLE as error:
         raise errors.user_error(
             ValueError,
@@ -74,6 +92,11 @@ def encode(text):
             fix="call it with sizes that fulfil what was declared.",
             anchor="export",
         ) from error
+
+
+def _is_to_be_refined(text):
+    """Whether a program calls one of JAX's whose sizes XLA has to find."""
+    return "tensor<?" in text or "x?x" in text
 
 
 _FUNCTION = re.compile(r"func\.func (?:public |private )?@([\w.]+)\(")
