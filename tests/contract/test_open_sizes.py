@@ -35,7 +35,7 @@ def assert_same(got, want):
         np.testing.assert_allclose(a, b, rtol=3e-5, atol=1e-5)
 
 
-SEES_SIZES = {  # they turn as often as a size says
+SEES_SIZES = {  # they halve a size as often as it goes
     *("associative_scan", "associative_scan_back", "associative_scan_of_pairs"),
 }
 FAILS = {"top_k", "split"}  # for sizes of 1, or that are odd
@@ -73,6 +73,30 @@ def count(f, calls):
 
 def test_many_sizes_take_two_traces():
     assert count(lambda x: (jnp.tanh(x) ** 2).sum(-1), [(rows(n),) for n in range(2, 40)]) == 2
+
+
+SCANS = {
+    "sums": lambda x: lax.associative_scan(jnp.add, x),
+    "back": lambda x: lax.associative_scan(jnp.maximum, x, reverse=True),
+    "along": lambda x: lax.associative_scan(jnp.multiply, x.T, axis=1),
+    "pairs": lambda x: lax.associative_scan(
+        lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x[:, 0] / 2, x[:, 1])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCANS)
+@pytest.mark.parametrize("sizes", [range(8, 32), (20, 31, 17, 24, 9, 16, 23, 8, 15, 30, 10, 13)])
+def test_a_scan_is_traced_for_sizes_that_are_halved_as_often(name, sizes):
+    """One program for 8 to 11, 12 to 15, 16 to 23 and 24 to 31 each, beside that of the first."""
+    assert count(SCANS[name], [(rows(n),) for n in sizes]) <= 5
+
+
+def test_the_gradient_of_a_scan_asks_more_of_sizes():
+    def f(x):
+        return ev.grad(lambda x: (lax.associative_scan(jnp.add, x) * x[::-1]).sum())(x)
+
+    assert count(f, [(rows(n),) for n in (8, 11, 9, 10, 9)]) <= 4
 
 
 @pytest.mark.parametrize("is_by_size", [False, True])

@@ -134,6 +134,14 @@ FUNCTIONS = {
     "split_columns": lambda x: jnp.split(x, 2, axis=1),
     "array_split": lambda x: jnp.array_split(x, 3),
     "convolve": lambda x: jnp.convolve(x[:, 0], jnp.ones(1)),
+    "convolve_both": lambda x: jnp.convolve(x[:, 0], x[:, 1]),
+    "convolve_same": lambda x: jnp.convolve(x[:, 0], x[:, 1], mode="same"),
+    "convolve_longer": lambda x: jnp.convolve(x[:, 0], jnp.ravel(x)),
+    "correlate_both": lambda x: jnp.correlate(x[:, 0], x[:, 1], mode="full"),
+    "conv_by_size": lambda x: lax.conv_general_dilated(
+        x.T[:, None, :], jnp.ones((1, 1, 2)), (1,), [(x.shape[0], 1)]
+    ),
+    "grad_convolve": lambda x: ev.grad(lambda x: (jnp.convolve(x[:, 0], x[:, 1]) ** 2).sum())(x),
     "unstack": lambda x: jnp.unstack(x, axis=1),
     "block": lambda x: jnp.block([[x, x]]),
     "fft": lambda x: jnp.fft.fft(x, axis=1),

@@ -103,7 +103,11 @@ def _reversed(xs, axes):
 
 
 def _prefixes(combine, xs, axes):
-    """Return all prefixes: those of even length from pairs, the others by one more element."""
+    """Return all prefixes: those of even length from pairs, the others by one more element.
+
+    A trace that leaves the size open asks nothing of it but how often it can be halved, and whether
+    two or three are left then: so it is one for all sizes of half an octave.
+    """
     n = xs[0].aval.shape[axes[0]]
     if dims.is_unknown(n):
         return _by_doubling(combine, xs, axes, n)
@@ -111,15 +115,15 @@ def _prefixes(combine, xs, axes):
         return xs
     pairs = combine(_take(xs, axes, 0, n - 1, 2), _take(xs, axes, 1, n, 2))
     odd = _prefixes(combine, pairs, axes)
-    later = (
-        combine(odd if n % 2 else _take(odd, axes, 0, n // 2 - 1, 1), _take(xs, axes, 2, n, 2))
-        if n > 2
-        else []
-    )
-    first = _take(xs, axes, 0, 1, 1)
-    if later:
-        first = [_join([x, y], a) for x, y, a in zip(first, later, axes, strict=True)]
-    return [_interleaved(x, y, a) for x, y, a in zip(first, odd, axes, strict=True)]
+    even = _take(xs, axes, 0, 1, 1)
+    if n > 2:
+        rest = _take(xs, axes, 2, n, 2)
+        count = rest[0].aval.shape[axes[0]]
+        is_all = not dims.is_dim(n) and n % 2
+        later = combine(odd if is_all else _take(odd, axes, 0, count, 1), rest)
+        even = [_join([x, y], a) for x, y, a in zip(even, later, axes, strict=True)]
+    woven = _woven if dims.is_dim(n) else _interleaved
+    return [woven(x, y, a, n) for x, y, a in zip(even, odd, axes, strict=True)]
 
 
 def _by_doubling(combine, xs, axes, n):
@@ -166,13 +170,26 @@ def _join(xs, axis):
     return concatenate_p.bind(*xs, dimension=axis)
 
 
-def _interleaved(even, odd, axis):
-    """Return the elements of both in turn, strongly typed; there may be one more even one."""
-    shape, count = even.aval.shape, odd.aval.shape[axis]
-    paired = _slice(even, axis, 0, count, 1) if shape[axis] > count else even
-    column = (*shape[:axis], count, 1, *shape[axis + 1 :])
-    pairs = _join([reshape(paired, column), reshape(odd, column)], axis + 1)
-    out = reshape(pairs, (*shape[:axis], 2 * count, *shape[axis + 1 :]))
-    if shape[axis] > count:
+def _interleaved(even, odd, axis, n):
+    """Return the n elements of both in turn, strongly typed; there may be one more even one."""
+    count = odd.aval.shape[axis]
+    out = _in_turn(_slice(even, axis, 0, count, 1) if n % 2 else even, odd, axis)
+    if n % 2:
         out = _join([out, _slice(even, axis, count, count + 1, 1)], axis)
     return convert(out, out.aval.dtype)
+
+
+def _woven(even, odd, axis, n):
+    """Do what `_interleaved` does, whether there is one more even one or not."""
+    count = even.aval.shape[axis]
+    longer = _join([odd, _slice(odd, axis, 0, 1, 1)], axis)
+    out = _in_turn(even, _slice(longer, axis, 0, count, 1), axis)
+    return convert(_slice(out, axis, 0, n, 1), out.aval.dtype)
+
+
+def _in_turn(even, odd, axis):
+    """Return the elements of both in turn."""
+    shape = even.aval.shape
+    column = (*shape[: axis + 1], 1, *shape[axis + 1 :])
+    pairs = _join([reshape(even, column), reshape(odd, column)], axis + 1)
+    return reshape(pairs, (*shape[:axis], 2 * shape[axis], *shape[axis + 1 :]))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import dims, errors
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.arrays.types import ArrayLike, DTypeLike
@@ -274,7 +274,7 @@ def conv_general_dilated(
         lhs,
         rhs,
         window_strides=strides,
-        padding=tuple((int(low), int(high)) for low, high in padding),
+        padding=tuple((_width(low), _width(high)) for low, high in padding),
         lhs_dilation=base,
         rhs_dilation=holes,
         dimension_numbers=numbers,
@@ -284,6 +284,12 @@ def conv_general_dilated(
         preferred_element_type=element_type_param(preferred_element_type),
         out_sharding=out_sharding,
     )
+
+
+def _width(n):
+    """Return so many elements of padding as a number, or as the size that they are."""
+    n = dims.bare(n)
+    return n if dims.is_dim(n) else int(n)
 
 
 def conv(
