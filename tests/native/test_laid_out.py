@@ -4,6 +4,7 @@ The Python path says how results are laid out; C++ remembers it by the shardings
 """
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, random
+from evertrace._src.engines.xla import launch, processes
 from evertrace.sharding import NamedSharding
 from evertrace.sharding import PartitionSpec as P
 
@@ -190,3 +192,90 @@ def test_parts_that_were_computed_on_devices_are_read(mesh):
                 np.testing.assert_array_equal(y, 3 * WHOLE + 1)
                 assert y.sharding.spec == P("x", "y")
             np.testing.assert_array_equal(out[1], 3 * WHOLE[1])
+
+
+divided = ev.jit(lambda a, b: {"sum": a + b, "total": (a * b).sum(), "a": a}, engine="spmd")
+spent = ev.jit(lambda a, b: a * 2 + b, engine="spmd", donate_argnums=0)
+
+
+def test_a_divided_program_is_started_without_python(mesh):
+    a, b = put(mesh, "x", "y"), put(mesh, "x", "y")
+    wanted = facts(divided(a, b))
+    divided(a, b)
+    out, names = frames(lambda: divided(a, b))
+    assert facts(out) == wanted
+    assert names == ["__init__"] * 2  # of the parts of the results that are computed
+    assert out["a"] is a
+
+
+def test_each_way_to_lie_has_a_divided_program_of_its_own(mesh):
+    ways = [put(mesh, *spec) for spec in (("x", "y"), ("y",), (None, "x"), ())]
+    pairs = [pair for a in ways for pair in ((a, a), (a, ways[-1]), (ways[-1], a))]
+    seen = [[facts(divided(*pair)) for pair in pairs] for _ in range(3)]
+    assert seen[1:] == [seen[0]] * 2
+    for a, b in pairs:
+        np.testing.assert_array_equal(divided(a, b)["sum"], WHOLE + WHOLE)
+
+
+def test_what_a_divided_program_is_given_in_another_form_is_laid_out_first(mesh):
+    a = put(mesh, "x", "y")
+    for b in (a, WHOLE, a, WHOLE_ARRAY, put(mesh), a):
+        for _ in range(3):
+            np.testing.assert_array_equal(divided(a, b)["sum"], 2 * WHOLE)
+
+
+def test_what_a_divided_program_may_not_start_with_is_said_at_every_call(mesh):
+    a, b = put(mesh, "x", "y"), put(mesh, "x", "y")
+    for _ in range(3):
+        a = spent(a, b)
+    np.testing.assert_array_equal(a, 15 * WHOLE)
+    gone = put(mesh, "x", "y")
+    spent(gone, b)
+    for _ in range(2):
+        with pytest.raises(ev.errors.DeletedArrayError, match=r"has been deleted or donated"):
+            spent(gone, b)
+        odd = put(mesh, "x", "y")
+        divided(odd, b)
+        odd._buffer.raw.delete()  # by somebody who knows jaxlib
+        with pytest.raises(ev.errors.DeletedArrayError, match=r"argument 0, f32\[8,8\], has been"):
+            divided(odd, b)
+
+
+def test_an_array_that_is_donated_and_passed_again_is_copied(mesh):
+    for _ in range(3):
+        a = put(mesh, "x", "y")
+        np.testing.assert_array_equal(spent(a, a), 3 * WHOLE)
+
+
+def test_a_divided_program_is_agreed_on_once_there_are_other_processes(mesh, monkeypatch):
+    a, b = put(mesh, "x", "y"), put(mesh, "x", "y")
+    for _ in range(3):
+        divided(a, b)
+    started = []
+    run = launch.Partition.run
+
+    def alone(partition, args):
+        started.append(partition)
+        with monkeypatch.context() as m:
+            m.setattr(launch, "membership", lambda: None)
+            return run(partition, args)
+
+    monkeypatch.setattr(launch.Partition, "run", alone)
+    divided(a, b)
+    assert not started
+    processes.joined.append(None)
+    try:
+        divided(a, b)
+    finally:
+        processes.joined.clear()
+    assert len(started) == 1
+
+
+def test_threads_start_divided_programs_one_after_the_other(mesh):
+    a, b = put(mesh, "x", "y"), put(mesh, "x", "y")
+
+    def work(_):
+        return all([float(divided(a, b)["total"]) == (WHOLE * WHOLE).sum() for _ in range(20)])
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))

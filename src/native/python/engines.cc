@@ -54,6 +54,60 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// How a program is started: jaxlib's function, the handlers of its outputs, what tells why a run has
+// failed, what frees the rest of old runs.
+struct Started {
+  PyObject *execute, *handlers, *failed, *collect;
+};
+
+// Has the Python side raise the error that is set as one of ours.
+void fail(const Started& how, PyObject* raws) {
+  const Ref error(take_error());
+  PyObject* args[] = {error.get(), raws};
+  Py_XDECREF(PyObject_Vectorcall(how.failed, args, 2, nullptr));
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "a program failed");
+}
+
+// What a lock's method returns; null with an error set.
+Ref call_lock(PyObject* lock, const char* name) {
+  return Ref(PyObject_CallMethod(lock, name, nullptr));
+}
+
+// Calls jaxlib's function, with a lock where there is one.
+Ref execute(PyObject* function, PyObject* lock, PyObject* raws) {
+  if (lock == Py_None) return Ref(PyObject_CallOneArg(function, raws));
+  if (!call_lock(lock, "acquire")) return Ref();
+  Ref running(PyObject_CallOneArg(function, raws));
+  const Ref error = running ? Ref() : take_error();
+  const Ref released = call_lock(lock, "release");
+  if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+  return released ? std::move(running) : Ref();
+}
+
+// Starts a program; the list of the buffers of its `count` results, or null with an error set.
+Ref start(const Started& how, PyObject* lock, PyObject* raws, Py_ssize_t count) {
+  static PyObject* const consume = PyUnicode_InternFromString("consume_with_handlers");
+  // Nobody else may do so in a loop of calls: it leaves nothing to Python's own collector.
+  constexpr unsigned kRunsBetween = 1024;
+  static unsigned runs = 0;
+  if (++runs % kRunsBetween == 0 && !Ref(PyObject_CallNoArgs(how.collect))) return Ref();
+  const Ref running = execute(how.execute, lock, raws);
+  PyObject* args[] = {running.get(), how.handlers};
+  Ref made(running ? PyObject_VectorcallMethod(consume, args, 2, nullptr) : nullptr);
+  if (!made) return fail(how, raws), Ref();
+  if (PyList_CheckExact(made.get()) && PyList_GET_SIZE(made.get()) == count) return made;
+  PyErr_SetString(PyExc_RuntimeError, "a program gave another number of results");
+  return Ref();
+}
+
+// Whether a buffer was donated or deleted; -1 with an error set.
+int is_deleted(PyObject* raw) {
+  static PyObject* const name = PyUnicode_InternFromString("is_deleted");
+  PyObject* args[] = {raw};
+  const Ref deleted(PyObject_VectorcallMethod(name, args, 1, nullptr));
+  return deleted ? deleted.get() != Py_False : -1;
+}
+
 // Parts: (types of the inputs, `execute`, handlers of the outputs, device, types of the outputs,
 // what makes a buffer of any input, what tells why a run has failed, what frees the rest of old runs,
 // which inputs are donated, what makes a buffer of an array that nothing else sees, whether results
@@ -96,16 +150,9 @@ class Xla : public Engine {
       PyList_SET_ITEM(raws.get(), i, raw);
     }
     if (!raws || !own_donated(inputs, raws.get())) return false;
-    static PyObject* const consume = PyUnicode_InternFromString("consume_with_handlers");
-    // Nobody else may do so in a loop of calls: it leaves nothing to Python's own collector.
-    constexpr unsigned kRunsBetween = 1024;
-    static unsigned runs = 0;
-    if (++runs % kRunsBetween == 0 && !Ref(PyObject_CallNoArgs(parts_[7]))) return false;
-    const Ref running(PyObject_CallOneArg(parts_[1], raws.get()));
-    if (!running) return failed(raws.get());
-    PyObject* args[] = {running.get(), parts_[2]};
-    const Ref made(PyObject_VectorcallMethod(consume, args, 2, nullptr));
-    return made ? wrap(made.get(), outs) : failed(raws.get());
+    const Started how{parts_[1], parts_[2], parts_[6], parts_[7]};
+    const Ref made = start(how, Py_None, raws.get(), PyTuple_GET_SIZE(parts_[4]));
+    return made && wrap(made.get(), outs);
   }
 
   int traverse(visitproc visit, void* arg) override {
@@ -128,13 +175,9 @@ class Xla : public Engine {
   PyObject* buffer(PyObject* x, Py_ssize_t i) {
     if (is_array(x) && as_array(x)->device == parts_[3] && !is_none(as_array(x)->buffer) &&
         as_array(x)->sharding == nullptr) {  // then it may be of all the mesh's devices
-      PyObject* raw = as_array(x)->buffer;
-      static PyObject* const name = PyUnicode_InternFromString("is_deleted");
-      PyObject* args[] = {raw};
-      const Ref hold = Ref::borrow(raw);
-      const Ref deleted(PyObject_VectorcallMethod(name, args, 1, nullptr));
-      if (!deleted) return nullptr;
-      if (deleted.get() == Py_False) return Py_NewRef(raw);
+      Ref raw = Ref::borrow(as_array(x)->buffer);
+      const int deleted = is_deleted(raw.get());
+      if (deleted <= 0) return deleted == 0 ? raw.release() : nullptr;
     }
     const bool is_number = PyFloat_CheckExact(x) || PyLong_CheckExact(x);
     if (!is_number || is_donated_[static_cast<size_t>(i)]) return made(x, i);
@@ -182,26 +225,12 @@ class Xla : public Engine {
 
   // Puts the buffers of a list into arrays.
   bool wrap(PyObject* raws, PyObject** outs) {
-    const Py_ssize_t count = PyTuple_GET_SIZE(parts_[4]);
-    if (!PyList_CheckExact(raws) || PyList_GET_SIZE(raws) != count) {
-      PyErr_SetString(PyExc_RuntimeError, "a program gave another number of results");
-      return false;
-    }
-    for (Py_ssize_t i = 0; i < count; ++i) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts_[4]); ++i) {
       PyObject* aval = PyTuple_GET_ITEM(parts_[4], i);
       outs[i] = new_buffer_array(aval, PyList_GET_ITEM(raws, i), parts_[3], parts_[10] == Py_True);
       if (outs[i] == nullptr) return false;
     }
     return true;
-  }
-
-  // Has the Python side raise the error that is set as one of ours.
-  bool failed(PyObject* raws) {
-    const Ref error(take_error());
-    PyObject* args[] = {error.get(), raws};
-    Py_XDECREF(PyObject_Vectorcall(parts_[6], args, 2, nullptr));
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "a program failed");
-    return false;
   }
 
   Owned parts_;
@@ -404,6 +433,106 @@ class InPython : public Engine {
   size_t num_inputs_ = 0, num_outputs_ = 0;
 };
 
+// ------------------------------------------------------------------------ XLA, on several devices
+
+// What inputs that are laid out in one way are run by. Parts: (those of `InPython`, `execute`, handlers of
+// the outputs, what tells why a run has failed, what frees the rest of old runs, the lock under which
+// programs are started, a list with nothing in it while this process is alone, which inputs are donated,
+// types and layouts of the inputs, those of the outputs, the class of parts, the outputs' device, their
+// shardings). What an input is that it should not be goes Python's way, which says what is wrong.
+class Divided : public InPython {
+ public:
+  bool compile(PyObject* parts) {
+    if (!parts_.take(parts, kNumParts)) return false;
+    for (const int tuple : {kDonated, kTypes, kLayouts, kOutTypes, kOutLayouts, kOutShardings}) {
+      if (PyTuple_Check(parts_[tuple])) continue;
+      PyErr_SetString(PyExc_TypeError, "types and layouts come in tuples");
+      return false;
+    }
+    return PyList_Check(parts_[kJoined]) && InPython::compile(parts_[kInPython]);
+  }
+
+  bool run(PyObject* const* inputs, PyObject** outs) override {
+    if (refuse != nullptr && !Ref(PyObject_CallNoArgs(refuse))) return false;
+    const Ref hold = Ref::borrow(parts_.tuple());
+    const Ref raws(PyList_New(count(kTypes)));
+    if (!raws) return false;
+    const int found = gather(inputs, raws.get());
+    if (found < 0) return false;
+    if (found == 0) return InPython::run(inputs, outs);
+    const Started how{parts_[kExecute], parts_[kHandlers], parts_[kFailed], parts_[kCollect]};
+    const Ref made = start(how, parts_[kLock], raws.get(), count(kOutTypes));
+    for (Py_ssize_t i = 0; made && i < count(kOutTypes); ++i) {
+      if ((outs[i] = wrap(PyList_GET_ITEM(made.get(), i), i)) == nullptr) return false;
+    }
+    return static_cast<bool>(made);
+  }
+
+  int traverse(visitproc visit, void* arg) override {
+    Py_VISIT(parts_.tuple());
+    return InPython::traverse(visit, arg);
+  }
+  void clear() override {
+    parts_.clear();
+    InPython::clear();
+  }
+
+ private:
+  enum Part { kInPython, kExecute, kHandlers, kFailed, kCollect, kLock, kJoined, kDonated, kTypes,
+              kLayouts, kOutTypes, kOutLayouts, kClass, kDevice, kOutShardings, kNumParts };
+
+  Py_ssize_t count(Part part) const { return PyTuple_GET_SIZE(parts_[part]); }
+  PyObject* item(Part part, Py_ssize_t i) const { return PyTuple_GET_ITEM(parts_[part], i); }
+
+  // Fills a list with jaxlib's arrays of the inputs. Returns 1, 0 where it is for Python to start the
+  // program or to say why it cannot, -1 with an error set.
+  int gather(PyObject* const* inputs, PyObject* raws) const {
+    if (PyList_GET_SIZE(parts_[kJoined]) != 0) return 0;
+    for (Py_ssize_t i = 0; i < count(kTypes); ++i) {
+      PyObject* parts = is_array(inputs[i]) ? as_array(inputs[i])->buffer : nullptr;
+      if (parts == nullptr || reinterpret_cast<PyObject*>(Py_TYPE(parts)) != parts_[kClass]) return 0;
+      static PyObject* const names[] = {PyUnicode_InternFromString("aval"),
+                                        PyUnicode_InternFromString("layout"),
+                                        PyUnicode_InternFromString("raw")};
+      const Ref hold = Ref::borrow(parts);
+      const Ref type(PyObject_GetAttr(parts, names[0])), layout(PyObject_GetAttr(parts, names[1]));
+      Ref raw(PyObject_GetAttr(parts, names[2]));
+      if (!type || !layout || !raw) return -1;
+      if (type.get() != item(kTypes, i) || layout.get() != item(kLayouts, i)) return 0;
+      PyList_SET_ITEM(raws, i, raw.release());
+    }
+    return are_there(raws);
+  }
+
+  // Whether nothing was deleted, and what is donated is passed once; -1 with an error set.
+  int are_there(PyObject* raws) const {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(raws); ++i) {
+      if (const int deleted = is_deleted(PyList_GET_ITEM(raws, i))) return deleted < 0 ? -1 : 0;
+    }
+    for (Py_ssize_t i = 0; i < count(kDonated); ++i) {
+      const Py_ssize_t place = PyLong_AsSsize_t(item(kDonated, i));
+      if (place < 0 || place >= PyList_GET_SIZE(raws)) return PyErr_Occurred() ? -1 : 0;
+      const PyObject* given = PyList_GET_ITEM(raws, place);
+      for (Py_ssize_t j = 0; j < PyList_GET_SIZE(raws); ++j) {
+        if (j != place && PyList_GET_ITEM(raws, j) == given) return 0;
+      }
+    }
+    return 1;
+  }
+
+  // An array of the parts that jaxlib's array has.
+  PyObject* wrap(PyObject* raw, Py_ssize_t i) const {
+    PyObject* args[] = {raw, item(kOutTypes, i), item(kOutLayouts, i)};
+    const Ref parts(PyObject_Vectorcall(parts_[kClass], args, 3, nullptr));
+    PyObject* device = parts_[kDevice];
+    PyObject* made = parts ? new_buffer_array(args[1], parts.get(), device, true) : nullptr;
+    if (made != nullptr) lay_out(made, item(kOutShardings, i), device);
+    return made;
+  }
+
+  Owned parts_;
+};
+
 template <class E>
 std::unique_ptr<Engine> make(PyObject* parts) {
   auto engine = std::make_unique<E>();
@@ -417,5 +546,6 @@ int add_engines(PyObject* module) { return PyModule_AddFunctions(module, methods
 std::unique_ptr<Engine> make_xla(PyObject* parts) { return make<Xla>(parts); }
 std::unique_ptr<Engine> make_tape(PyObject* parts) { return make<OnTape>(parts); }
 std::unique_ptr<Engine> make_in_python(PyObject* parts) { return make<InPython>(parts); }
+std::unique_ptr<Engine> make_divided(PyObject* parts) { return make<Divided>(parts); }
 
 }  // namespace evertrace

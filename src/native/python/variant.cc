@@ -20,6 +20,7 @@ struct Layout {
   std::vector<Ref> inputs;   // their shardings; null of those that have none
   Ref device;                // that computes with the results
   std::vector<Ref> outputs;  // the shardings of what is computed, None of what has none
+  std::unique_ptr<Engine> engine;  // of such calls alone; null where it is that of all
   bool in_python = false;    // whether Python has to run such calls
 };
 
@@ -69,6 +70,8 @@ struct Run {
       for (const Ref& sharding : layout->inputs) Py_VISIT(sharding.get());
       for (const Ref& sharding : layout->outputs) Py_VISIT(sharding.get());
       Py_VISIT(layout->device.get());
+      if (layout->engine == nullptr) continue;
+      if (const int stopped = layout->engine->traverse(visit, arg)) return stopped;
     }
     if (engine != nullptr) {
       if (const int stopped = engine->traverse(visit, arg)) return stopped;
@@ -228,11 +231,14 @@ bool forward(const Run& run, PyObject* const* inputs, const Values& computed, Va
 }
 
 // Runs the engine on those of the inputs that it takes; `kept` is room for them.
-bool compute(const Run& run, PyObject* const* inputs, PyObject** kept, Values& computed) {
+bool compute(const Run& run, const Layout* layout, PyObject* const* inputs, PyObject** kept,
+             Values& computed) {
   if (run.engine == nullptr) return true;
-  if (run.kept.size() == run.inputs.size()) return run.engine->run(inputs, computed.data());
+  const bool is_own = layout != nullptr && layout->engine != nullptr;
+  Engine& engine = is_own ? *layout->engine : *run.engine;
+  if (run.kept.size() == run.inputs.size()) return engine.run(inputs, computed.data());
   for (size_t i = 0; i < run.kept.size(); ++i) kept[i] = inputs[run.kept[i]];
-  return run.engine->run(kept, computed.data());
+  return engine.run(kept, computed.data());
 }
 
 // Whether nothing places an input elsewhere than on the first device; -1 with an error set.
@@ -279,14 +285,17 @@ std::shared_ptr<const Layout> learn_layout(Run& run, PyObject* const* inputs) {
     PyList_SET_ITEM(shardings.get(), i, Py_NewRef(sharding == nullptr ? Py_None : sharding));
   }
   const Ref said(shardings ? PyObject_CallOneArg(run.laid_out.get(), shardings.get()) : nullptr);
-  PyObject *device, *outputs;
+  PyObject *device, *outputs, *parts;
   layout->in_python = !said || said.get() == Py_None;
-  if (!layout->in_python && PyArg_ParseTuple(said.get(), "OO!", &device, &PyTuple_Type, &outputs) &&
+  if (!layout->in_python &&
+      PyArg_ParseTuple(said.get(), "OO!O", &device, &PyTuple_Type, &outputs, &parts) &&
       static_cast<size_t>(PyTuple_GET_SIZE(outputs)) == run.num_computed()) {
     layout->device = Ref::borrow(device);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i) {
       layout->outputs.push_back(Ref::borrow(PyTuple_GET_ITEM(outputs, i)));
     }
+    if (parts != Py_None) layout->engine = make_divided(parts);
+    layout->in_python = PyErr_Occurred() != nullptr;
   } else {
     layout->in_python = true;
   }
@@ -362,7 +371,7 @@ PyObject* run_variant(PyObject* self, Values& values, Values& slots) {
   if (layout && layout->in_python) return run_in_python(self, values, slots);
   if (run->run_late.get() != Py_None && !fill_late(*run, slots, inputs)) return nullptr;
   Values computed(run->num_computed());
-  if (!compute(*run, inputs, inputs + count, computed)) return nullptr;
+  if (!compute(*run, layout.get(), inputs, inputs + count, computed)) return nullptr;
   for (size_t i = 0; layout && i < layout->outputs.size(); ++i) {
     PyObject* sharding = layout->outputs[i].get();
     if (sharding != Py_None) lay_out(computed[i], sharding, layout->device.get());

@@ -111,6 +111,7 @@ class Engine {
 std::unique_ptr<Engine> make_xla(PyObject* parts);
 std::unique_ptr<Engine> make_tape(PyObject* parts);
 std::unique_ptr<Engine> make_in_python(PyObject* parts);
+std::unique_ptr<Engine> make_divided(PyObject* parts);
 
 // A variant; the base of the Python class.
 struct VariantObject {

@@ -198,7 +198,7 @@ def divide_program(jaxpr, shardings, mesh):
     if found is None:
         avals, sizes = [v.aval for v in jaxpr.invars], like.axis_sizes()
         divisions = divide_jaxpr(jaxpr, _divisions(shardings, avals, sizes), sizes)
-        known = _by_division(shardings, avals)
+        known = by_division(shardings, avals)
         asked = asked_of_results(jaxpr, sizes)
         outs = tuple(
             [s or known.get(d) or like.divided(d) for s, d in zip(asked, divisions, strict=True)]
@@ -236,19 +236,16 @@ def _divisions(shardings, avals, sizes):
 
 def _put_on(outs, divisions, args, like):
     """Give results that have none their shardings: an argument's own where that says the same."""
-    device, known = first_device(like), shardings_by_division(args)
+    avals = [getattr(x, "aval", None) for x in args]
+    device, known = first_device(like), by_division(map(sharding_of, args), avals)
     for x, division in zip(outs, divisions, strict=True):
         if type(x) is Array and sharding_of(x) is None:
             x._sharding = known.get(division) or like.divided(division)
             x._device, x._committed = device, True
 
 
-def shardings_by_division(args):
+def by_division(shardings, avals):
     """Return a dict: division -> the sharding of the first argument that is divided so."""
-    return _by_division([sharding_of(x) for x in args], [getattr(x, "aval", None) for x in args])
-
-
-def _by_division(shardings, avals):
     known, sizes = {}, None
     for sharding, aval in zip(shardings, avals, strict=True):
         if sharding is None:

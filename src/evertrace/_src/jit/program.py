@@ -255,7 +255,8 @@ class Program:
           shardings: of all inputs; None for those that are laid out over no mesh.
 
         Returns:
-          Their device and shardings, or None where Python has to run the call: parts are in other
+          Their device and shardings, and what C++ starts for inputs that lie so, if that is not
+          what it runs for all; or None where Python has to run the call: parts are in other
           processes, or inputs are laid out over several meshes.
         """
         for s in shardings:
@@ -267,9 +268,10 @@ class Program:
         if len(places) > 1 or not all([s.is_fully_addressable for s in given]):
             return None
         nothing = None, (None,) * len(self.jaxpr.outvars)
+        kept = [shardings[i] for i in self.kept]
         if self._choice is not None and self._choice.runner.places:
-            return nothing  # it says so itself
-        return self._divide([shardings[i] for i in self.kept]) or nothing
+            return *nothing, self._choice.runner.flat_over(kept)  # it says so itself
+        return *(self._divide(kept) or nothing), None
 
     def _forwarded(self, source, args, outs):
         kind, where = source

@@ -17,7 +17,7 @@ from evertrace._src import errors
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.client import check_process, is_of_former_world
 from evertrace._src.engines.xla.executable import Inspected, check_may_call_back
-from evertrace._src.engines.xla.processes import failed, membership
+from evertrace._src.engines.xla.processes import failed, joined, membership
 from evertrace._src.engines.xla.spread import Layout, Spread, memory_of, raw_sharding
 from evertrace._src.support import forkable
 
@@ -151,6 +151,26 @@ class Partition(Inspected):
             except compat.FAILURES as error:
                 failed(error, self.name, "running a program on several devices")
         return [Spread(r, *facts) for r, facts in zip(raws, self.outputs, strict=True)]
+
+    def flat(self):
+        """Return what C++ starts it with while this process is alone, None where `run` does more.
+
+        C++ looks at arguments as `run` does, and leaves those to it that are not as they have to
+        be.
+        """
+        if self._calls is not None or len(self._group) > 1:
+            return None
+        inputs, outputs = [
+            tuple(zip(*pairs, strict=True)) or ((), ()) for pairs in (self.inputs, self.outputs)
+        ]
+        execute = self._raw.execute_sharded
+        how = execute, self._handlers, self._failed, compat.collect_garbage
+        return (*how, _starting, joined, self.donated, *inputs, *outputs)
+
+    def _failed(self, error, raws):
+        """Raise what a call of jaxlib's has raised as one of our errors."""
+        del raws
+        failed(error, self.name, "running a program on several devices")
 
     def _run(self, raws):
         """Start the program, and wait for its end if it calls back: that has happened then."""

@@ -345,13 +345,15 @@ class Membership:
                         break
 
 
-_member: list[Membership] = []
+joined: list[Membership] = []
+"""This process as one of several, if it is that; C++ looks whether something is in it."""
+
 _left = threading.Event()  # once this process has left others, who may need a moment to do so
 
 
 def membership() -> Membership | None:
     """Return this process as one of several, or None where it is alone."""
-    return _member[0] if _member else None
+    return joined[0] if joined else None
 
 
 def await_results(raws: list[Any]) -> None:
@@ -387,7 +389,7 @@ def join(address: str, count: int, index: int, bind: str | None, seconds: int) -
     client = compat.coordination_client(answer["service"], index, seconds)
     client.connect()
     collectives = compat.gloo_collectives(client, here)
-    _member.append(Membership(index, count, client, collectives, lines))
+    joined.append(Membership(index, count, client, collectives, lines))
     _hook()
 
 
@@ -437,8 +439,8 @@ def failed(error: Exception, what: str, doing: str) -> NoReturn:
 
 def leave() -> None:
     """End the work with the others, if there is any."""
-    while _member:
-        _member.pop().leave()
+    while joined:
+        joined.pop().leave()
         _left.set()
 
 

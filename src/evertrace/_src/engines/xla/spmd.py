@@ -19,10 +19,10 @@ from evertrace._src.core.propagation import divide_jaxpr
 from evertrace._src.engines import memories
 from evertrace._src.engines.inputs import host_input
 from evertrace._src.engines.placing import (
+    by_division,
     divide_program,
     lay_out_program,
     sharding_of,
-    shardings_by_division,
 )
 from evertrace._src.engines.protocol import Offer
 from evertrace._src.engines.xla import compat, spread
@@ -80,9 +80,7 @@ class Partitioned:
     def run(self, args):
         """Run once; returns one array for each output."""
         shardings = tuple([sharding_of(x) for x in args])
-        if shardings not in self._calls:
-            self._calls[shardings] = self._call(args, shardings)
-        found = self._calls[shardings]
+        found = self._call(shardings)
         if found is None:
             outs = self._alone.run(args)
             lay_out_program(outs, divide_program(self._jaxpr, shardings, self._mesh))
@@ -99,17 +97,22 @@ class Partitioned:
         pairs = zip(partition.run(inputs), given, strict=True)
         return [_array(x, sharding, device) for x, sharding in pairs]
 
-    def _call(self, args, shardings):
+    def _call(self, shardings):
         """Return what runs on arguments that lie so, and the device and shardings of the results.
 
         None where nothing is laid out over a mesh.
         """
+        if shardings not in self._calls:
+            self._calls[shardings] = self._new_call(shardings)
+        return self._calls[shardings]
+
+    def _new_call(self, shardings):
         like = next((s for s in shardings if s is not None), self._mesh)
         if like is None or not like.axis_sizes():  # nothing that could be divided
             return None
         avals = [v.aval for v in self._jaxpr.invars]
-        divisions = [_division(x, a, like) for x, a in zip(args, avals, strict=True)]
-        partition, known = self.compiled_over(like, tuple(divisions)), shardings_by_division(args)
+        divisions = [_division(s, a, like) for s, a in zip(shardings, avals, strict=True)]
+        partition, known = self.compiled_over(like, tuple(divisions)), by_division(shardings, avals)
         given = [known.get(d) or like.divided(d) for d in partition.divisions]
         given = map(memories.in_memory, given, memories.of_results(self._jaxpr, shardings))
         return partition, first_device(like), list(given)
@@ -151,6 +154,15 @@ class Partitioned:
         """Return what C++ runs it with: itself."""
         counts = len(self._jaxpr.invars), len(self._jaxpr.outvars)
         return "python", (self.run, *counts), None
+
+    def flat_over(self, shardings):
+        """Return what C++ starts for inputs that lie so; None where that is `flat` as well."""
+        call = self._call(tuple(shardings))
+        flat = None if call is None else call[0].flat()
+        if flat is None:
+            return None
+        _, device, given = call
+        return self.flat()[1], *flat, Spread, device, tuple(given)
 
 
 def offer(jaxpr, request):
@@ -195,9 +207,8 @@ def _joined_sums(jaxpr):
     return restage(run, [v.aval for v in jaxpr.invars])
 
 
-def _division(x, aval, like):
-    """Return how an argument is divided over the mesh of a sharding; others are copied to all."""
-    sharding = sharding_of(x)
+def _division(sharding, aval, like):
+    """Return how an argument is divided over the mesh of another; others are copied to all."""
     if sharding is None or sharding.axis_sizes() != like.axis_sizes():
         return open_division(aval)
     return sharding.division(aval.ndim)
