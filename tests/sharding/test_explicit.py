@@ -231,7 +231,6 @@ WHOLE = {
     "gather of points": lambda a: a[FEW, FEW],
     "take": lambda a: jnp.take(a, FEW, axis=0),
     "take_along_axis": lambda a: jnp.take_along_axis(a, FEW[:, None], axis=0),
-    "one by its number": lambda a: lax.dynamic_index_in_dim(a, 3, 0),
     "scatter": lambda a: a.at[FEW].set(0.0),
     "scatter of one": lambda a: a.at[0].add(1.0),
     "scatter of points": lambda a: a.at[FEW, FEW].multiply(2.0),
@@ -293,6 +292,40 @@ def test_rows_stay_on_their_devices(in_force, name, way):
     out = WAYS[way](BY_ROWS[name], a)
     assert out.sharding.spec[0] == "x"
     np.testing.assert_allclose(out, BY_ROWS[name](jnp.asarray(np.asarray(a))), rtol=1e-5)
+
+
+# Parts of a dimension that is divided over four devices: how many elements -> how they lie.
+PARTS = {
+    "slice": lambda a, n: lax.slice(a, (2, 0), (2 + n, 8)),
+    "dynamic_slice": lambda a, n: lax.dynamic_slice(a, (2, 0), (n, 8)),
+    "from a number that is traced": lambda a, n: ev.jit(
+        lambda a, i: lax.dynamic_slice_in_dim(a, i, n, 0)
+    )(a, 2),
+    "in a loop": lambda a, n: lax.fori_loop(
+        0, 2, lambda i, _: lax.dynamic_slice(a, (i + 1, 0), (n, 8)), jnp.zeros((n, 8))
+    ),
+    "of each of a batch": lambda a, n: ev.vmap(
+        lambda row: lax.dynamic_slice(row, (2,), (n,)), in_axes=1, out_axes=1
+    )(a),
+}
+
+
+@pytest.mark.parametrize("way", ["eager", "jit", "nested"])
+@pytest.mark.parametrize("name", [n for n in PARTS if n != "in a loop"])
+def test_a_part_lies_as_the_whole_does(in_force, name, way):
+    out = WAYS[way](lambda a: PARTS[name](a, 4), placed("x", "y"))
+    assert str(ev.typeof(out)) == "float32[4@x,8@y]"
+    np.testing.assert_array_equal(out, np.asarray(placed("x", "y"))[2:6])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_part_that_cannot_lie_so_is_refused(in_force, name, way, count):
+    with pytest.raises(ShardingTypeError, match=r"slice: operand 0,.* cannot be divided so, too"):
+        WAYS[way](lambda a: PARTS[name](a, count), placed("x"))
+    whole = PARTS[name](reshard(placed("x"), P()), count)
+    np.testing.assert_array_equal(whole, np.asarray(placed("x"))[2 : 2 + count])
 
 
 def test_the_text_of_what_is_worked_on_in_one_piece(in_force):

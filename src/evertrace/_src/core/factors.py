@@ -30,12 +30,14 @@ class Factors(NamedTuple):
       sizes: pairs (factor, size), of those that are a dimension's only in part.
       whole: pairs (operand, dimension) of what the operation works on in one piece, however its
         results are divided: what is divided there is gathered before, which nobody has asked for.
+      typed: the factors along explicit axes, if types say another thing than the partitioner does.
     """
 
     operands: tuple[Any, ...]
     results: tuple[Any, ...]
     sizes: tuple[tuple[Any, int], ...] = ()
     whole: tuple[tuple[int, int], ...] = ()
+    typed: Factors | None = None
 
 
 def by_dimension(operands: Iterable[Iterable[Any]], results: Iterable[Iterable[Any]]) -> Factors:

@@ -7,7 +7,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.factors import of_equal_size
+from evertrace._src.core.factors import of_equal_size, pointwise
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
@@ -103,11 +103,9 @@ def _slice_batch(size, args, dims, *, slice_sizes):
     return gather(x, indices, dnums, slice_sizes, mode=GatherScatterMode.CLIP), 0
 
 
-def _slice_factors(operands, results, *, slice_sizes, **params):
-    """A single one of what is divided is on one device."""
-    shape = operands[0].shape
-    one = [(0, d) for d, n in enumerate(slice_sizes) if n == 1 != shape[d]]
-    return of_equal_size(operands, results)._replace(whole=tuple(one))
+def _slice_factors(operands, results, **params):
+    """Along explicit axes a part lies as the whole does, as in `slice`."""
+    return of_equal_size(operands, results)._replace(typed=pointwise(operands, results))
 
 
 dynamic_slice_p: Primitive = Primitive(
