@@ -13,9 +13,12 @@ from evertrace._src.core import operators as _operators
 
 __version__ = "0.1.0"
 
-# The two places where a low layer reaches high ones, imported on first use.
+# The places where a low layer reaches high ones, imported on first use.
 _engine.resolver = lambda: _lazy.load("evertrace._src.engines.eager")
 _engine.layouts = lambda: _lazy.load("evertrace._src.sharding.layout")
+_engine.laid_out_type = lambda x, aval: _lazy.load("evertrace._src.api.scopes").laid_out_type(
+    x, aval
+)
 _operators.modules = ("evertrace._src.numpy.operators", "evertrace._src.numpy.methods")
 
 # `breakpoint()` shows the user's frames alone, where nobody has chosen what it opens.

@@ -191,3 +191,39 @@ def test_a_constraint_under_vmap_takes_its_axes_from_the_batch(mesh, way):
     for spec, wanted in ((("x",), (None, "x")), (("y",), ("y", "x")), ((("y", "x"),), ("y", "x"))):
         found = way(f)(placed(mesh, *spec))
         assert found.sharding.is_equivalent_to(NamedSharding(mesh, P(*wanted)), 2)
+
+
+def printed(x):
+    print(x, ev.typeof(x), sep="|")
+    return x * 2
+
+
+TRACERS = {
+    "make_jaxpr": (lambda x: ev.make_jaxpr(printed)(x), "JitTracer({})", "float32[8@x,8@y]"),
+    "a result": (
+        lambda x: ev.eval_shape(lambda a: printed(a.T), x),
+        "JitTracer({})",
+        "float32[8@y,8@x]",
+    ),
+    "vmap": (ev.vmap(printed), "VmapTracer(aval={}, batched=float32[8@x,8@y])", "float32[8@y]"),
+    "strict": (ev.jit(printed, strict=True), "JitTracer({})", "float32[8,8]"),
+}
+
+
+@pytest.mark.parametrize("name", TRACERS)
+def test_a_tracer_is_printed_with_its_type(mesh, capsys, name):
+    run, text, wanted = TRACERS[name]
+    with ev.set_mesh(mesh):
+        run(placed(mesh, "x", "y"))
+    assert capsys.readouterr().out == f"{text.format(wanted)}|{wanted}\n"
+
+
+def test_a_tracer_is_printed_without_axes_where_no_mesh_is_in_force(mesh, capsys):
+    ev.make_jaxpr(printed)(placed(mesh, "x", "y"))
+    assert capsys.readouterr().out == "JitTracer(float32[8,8])|float32[8,8]\n"
+
+
+def test_a_tangent_is_printed_as_its_value_lies(mesh, capsys):
+    with ev.set_mesh(mesh):
+        ev.grad(lambda a: printed(a).sum())(placed(mesh, "x"))
+    assert capsys.readouterr().out.endswith("typeof(tangent)=f32[8@x,8])|float32[8@x,8]\n")

@@ -148,7 +148,12 @@ def typeof(x: Any) -> Any:
         return x.aval
     if type(x) in types_above:
         return types_above[type(x)](x)
-    aval, sharding = aval_of(x, "typeof"), None
+    return laid_out_type(x, aval_of(x, "typeof"))
+
+
+def laid_out_type(x: Any, aval: Any) -> Any:
+    """Return a type with how the array or tracer lies that has it, and along what a part varies."""
+    sharding = None
     if isinstance(x, Tracer) and (varies := manual_axis_type(x)) is not None:
         return ManualType(aval, varies)
     if type(x) is Array or (isinstance(x, Tracer) and config.current().mesh is not None):

@@ -1,8 +1,9 @@
 """The hook through which the core runs primitives on concrete values.
 
 The core defines what an eager operation means; the engines, several layers up, know how to run it.
-`evertrace/__init__` fills `resolver` with a function that imports them on first use, and `layouts`
-with one that imports what knows of meshes, for types that are asked how they are divided.
+`evertrace/__init__` fills `resolver` with a function that imports them on first use, `layouts`
+with one that imports what knows of meshes, for types that are asked how they are divided, and
+`laid_out_type` with one that tells it of an array or tracer and its type.
 """
 
 import threading
@@ -86,6 +87,7 @@ mode = _Mode()
 
 resolver: Callable[[], Backend] | None = None
 layouts: Callable[[], Any] | None = None
+laid_out_type: Callable[[Any, Any], Any] | None = None
 loaded: Backend | None = None  # what `backend` returns, once it has been called
 
 

@@ -152,6 +152,12 @@ _TRACE = ("trace",)
 extension.call("lend_buffers", Operators)  # from 3.12 on Python does it itself
 
 
+def shown_type(x: Any, aval: Any) -> Any:
+    """Return a type as people are shown it: with the axes that divide what has it."""
+    assert engine.laid_out_type is not None, "evertrace/__init__ sets it"
+    return engine.laid_out_type(x, aval)
+
+
 class Tracer(Operators):
     """Stands for an array while a function is traced.
 
@@ -196,7 +202,7 @@ class Tracer(Operators):
 
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Return what the repr shows, as (name or "", value) pairs."""
-        return (("", self.aval),)
+        return (("", shown_type(self, self.aval)),)
 
     def __repr__(self) -> str:
         if state.recorder is not None:

@@ -18,7 +18,7 @@ from evertrace._src.core.effects import NamedAxis
 from evertrace._src.core.jaxpr import Jaxpr, Literal, eval_jaxpr
 from evertrace._src.core.primitive import missing_rule
 from evertrace._src.core.propagation import divide
-from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
+from evertrace._src.core.tracer import Trace, Tracer, set_trace, shown_type, state
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.transforms.staging import restage
 
@@ -73,7 +73,8 @@ class BatchTracer(Tracer):
 
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show the types of one example and of the batch."""
-        return ("aval", self.aval), ("batched", self.value.aval)
+        of_batch = shown_type(self.value, self.value.aval)
+        return ("aval", shown_type(self, self.aval)), ("batched", of_batch)
 
 
 class BatchTrace(Trace):

@@ -21,7 +21,7 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY, Primitive, missing_rule
 from evertrace._src.core.rules import LinearArg
-from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
+from evertrace._src.core.tracer import Trace, Tracer, set_trace, shown_type, state
 from evertrace._src.ops.builders import no_tangent
 from evertrace._src.ops.structural import zeros
 from evertrace._src.transforms.jvp import tangent_of
@@ -55,7 +55,8 @@ class TapeTracer(Tracer):
         """Show the value if there is one, and the type of its tangent."""
         if self.value is None:
             return super().describe_contents()
-        return ("primal", self.value), ("typeof(tangent)", self.node.aval.str_short())
+        of_tangent = shown_type(self.value, self.node.aval)
+        return ("primal", self.value), ("typeof(tangent)", of_tangent.str_short())
 
 
 class OpaqueTracer(TapeTracer):
