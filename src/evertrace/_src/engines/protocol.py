@@ -54,7 +54,11 @@ class Runner(Protocol):
 
     @property
     def places(self) -> bool:
-        """Whether results come with their shardings; otherwise they are laid out afterwards."""
+        """Whether results come with their shardings; otherwise they are laid out afterwards.
+
+        A runner that does so has a method `flat_over(shardings)`, too: what C++ runs for inputs
+        that lie so, None for what it runs for all.
+        """
         ...
 
     def run(self, args: Sequence[Any]) -> list[Any]:

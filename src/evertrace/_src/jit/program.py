@@ -269,8 +269,9 @@ class Program:
             return None
         nothing = None, (None,) * len(self.jaxpr.outvars)
         kept = [shardings[i] for i in self.kept]
-        if self._choice is not None and self._choice.runner.places:
-            return *nothing, self._choice.runner.flat_over(kept)  # it says so itself
+        runner: Any = self._choice and self._choice.runner
+        if runner is not None and runner.places:
+            return *nothing, runner.flat_over(kept)  # it says so itself
         return *(self._divide(kept) or nothing), None
 
     def _forwarded(self, source, args, outs):

@@ -158,11 +158,11 @@ class Partitioned:
     def flat_over(self, shardings):
         """Return what C++ starts for inputs that lie so; None where that is `flat` as well."""
         call = self._call(tuple(shardings))
-        flat = None if call is None else call[0].flat()
-        if flat is None:
+        if call is None:
             return None
-        _, device, given = call
-        return self.flat()[1], *flat, Spread, device, tuple(given)
+        partition, device, given = call
+        flat = partition.flat()
+        return None if flat is None else (self.flat()[1], *flat, Spread, device, tuple(given))
 
 
 def offer(jaxpr, request):
