@@ -176,9 +176,9 @@ def main():
     if has["pytest"] and "tests" not in options.skip:
         command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         steps["tests"], _ = run([*command, "-m", "device", "tests"], 900)
-        for folder in (ROOT.parent / "shared" / "acceptance", ROOT / "shared" / "acceptance"):
-            if folder.is_dir():
-                steps["acceptance"], _ = run([*command, str(folder)], 900)
+        for shared in (ROOT.parent / "shared", ROOT / "shared"):
+            for folder in sorted(shared.glob("acceptance*")):
+                steps[folder.name], _ = run([*command, str(folder)], 900)
     libraries = {"evertrace": python, "jax": jax, "torch": python if has["torch"] else None}
     for library, found in libraries.items():
         if found is None:
