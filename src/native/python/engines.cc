@@ -440,7 +440,7 @@ class InPython : public Engine {
 // programs are started, a list with nothing in it while this process is alone, which inputs are donated,
 // types and layouts of the inputs, those of the outputs, the class of parts, the outputs' device, their
 // shardings). What an input is that it should not be goes Python's way, which says what is wrong.
-class Divided : public InPython {
+class Divided : public Engine {
  public:
   bool compile(PyObject* parts) {
     if (!parts_.take(parts, kNumParts)) return false;
@@ -449,8 +449,10 @@ class Divided : public InPython {
       PyErr_SetString(PyExc_TypeError, "types and layouts come in tuples");
       return false;
     }
-    return PyList_Check(parts_[kJoined]) && InPython::compile(parts_[kInPython]);
+    return PyList_Check(parts_[kJoined]) && in_python_.compile(parts_[kInPython]);
   }
+
+  size_t num_outputs() const override { return in_python_.num_outputs(); }
 
   bool run(PyObject* const* inputs, PyObject** outs) override {
     if (refuse != nullptr && !Ref(PyObject_CallNoArgs(refuse))) return false;
@@ -459,7 +461,7 @@ class Divided : public InPython {
     if (!raws) return false;
     const int found = gather(inputs, raws.get());
     if (found < 0) return false;
-    if (found == 0) return InPython::run(inputs, outs);
+    if (found == 0) return in_python_.run(inputs, outs);
     const Started how{parts_[kExecute], parts_[kHandlers], parts_[kFailed], parts_[kCollect]};
     const Ref made = start(how, parts_[kLock], raws.get(), count(kOutTypes));
     for (Py_ssize_t i = 0; made && i < count(kOutTypes); ++i) {
@@ -470,11 +472,11 @@ class Divided : public InPython {
 
   int traverse(visitproc visit, void* arg) override {
     Py_VISIT(parts_.tuple());
-    return InPython::traverse(visit, arg);
+    return in_python_.traverse(visit, arg);
   }
   void clear() override {
     parts_.clear();
-    InPython::clear();
+    in_python_.clear();
   }
 
  private:
@@ -531,6 +533,7 @@ class Divided : public InPython {
   }
 
   Owned parts_;
+  InPython in_python_;
 };
 
 template <class E>
