@@ -8,6 +8,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import lax
 from evertrace.experimental import hijax
 
 X, Y = np.float32([1.0, 2.0, 3.0]), np.float32([0.5, -1.0, 4.0])
@@ -530,3 +531,67 @@ def test_an_argument_of_another_type_above_arrays_is_refused():
     prim = Times(ev.typeof(jnp.ones(3)), ScaledType((3,)))
     with pytest.raises(TypeError, match=r"got \S*, scaled\[2, 3\]"):
         prim(jnp.ones(3), scale(ROWS))
+
+
+class Box:
+    """A value that can be written to, by operations alone: what it holds, and its structure."""
+
+    def __init__(self, value):
+        self.leaves, self.treedef = ev.tree.flatten(value)
+
+    def cur_qdd(self):
+        return tuple(map(ev.typeof, self.leaves)), self.treedef
+
+
+class BoxType(hijax.MutableHiType):
+    pass
+
+
+hijax.register_hitype(Box, lambda box: BoxType())
+
+
+class Get(hijax.HiPrimitive):
+    multiple_results = True
+
+    def impl(self, box):
+        return box.leaves
+
+
+class Set(hijax.HiPrimitive):
+    multiple_results = True
+
+    def impl(self, box, *leaves, treedef):
+        box.leaves, box.treedef = list(leaves), treedef
+        return []
+
+
+def add(box, x):
+    types, treedef = ev.experimental.cur_qdd(box)
+    leaves = [y + x for y in Get("get").bind(box)]
+    assert [y.shape for y in leaves] == [a.shape for a in types]
+    Set("set").bind(box, *leaves, treedef=treedef)
+
+
+def repeated(box, x):
+    def body(_, item):
+        add(box, item)
+        return None, item
+
+    lax.scan(body, None, jnp.stack([x, x]))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ev.jit])
+@pytest.mark.parametrize(("write", "times"), [(add, 1), (repeated, 2)])
+def test_values_that_can_be_written_to_are_changed_by_operations_on_them(wrap, write, times):
+    box, run = Box({"a": jnp.array(1.0), "b": jnp.array(2.0)}), wrap(write)
+    for turn in (1, 2):
+        assert run(box, jnp.array(3.0)) is None
+        assert list(map(float, box.leaves)) == [1 + 3 * times * turn, 2 + 3 * times * turn]
+    assert type(ev.typeof(box)) is BoxType
+
+
+def test_what_is_missing_of_values_that_can_be_written_to_is_named():
+    with pytest.raises(TypeError, match=r"^cur_qdd: nothing is noted of a value of class int\."):
+        hijax.cur_qdd(1)
+    with pytest.raises(NotImplementedError, match=r"^read: the class has no `impl`"):
+        hijax.HiPrimitive("read").bind()

@@ -18,6 +18,8 @@ _LAZY = frozenset({
 
 
 def __getattr__(name: str) -> Any:
+    if name == "cur_qdd":
+        return importlib.import_module(f"{__name__}.hijax").cur_qdd
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
     raise _lazy.Absent(__name__, name)

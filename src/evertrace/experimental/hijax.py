@@ -18,6 +18,7 @@ from evertrace._src.experimental.hijax import aval_property as aval_property
 from evertrace._src.experimental.hijax import (
     control_flow_allowed_effects as control_flow_allowed_effects,
 )
+from evertrace._src.experimental.hijax import cur_qdd as cur_qdd
 from evertrace._src.experimental.hijax import register_hitype as register_hitype
 from evertrace._src.experimental.hiprimitives import HiPrimitive as HiPrimitive
 from evertrace._src.experimental.hiprimitives import VJPHiPrimitive as VJPHiPrimitive
@@ -32,7 +33,7 @@ lazy.refuse_others(__name__)
 __all__ = [
     "QDD", "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive",
     "HiPspec", "HiType", "MappingSpec", "MutableHiType", "ShapedArray", "VJPHiPrimitive",
-    "Zero", "aval_method", "aval_property", "control_flow_allowed_effects", "instantiate_zeros",
-    "is_undefined_primal", "jvp_from_lin", "linearize_from_jvp", "register_hitype",
-    "vjp_from_jvp", "vjp_from_lin",
+    "Zero", "aval_method", "aval_property", "control_flow_allowed_effects", "cur_qdd",
+    "instantiate_zeros", "is_undefined_primal", "jvp_from_lin", "linearize_from_jvp",
+    "register_hitype", "vjp_from_jvp", "vjp_from_lin",
 ]  # fmt: skip

@@ -2,14 +2,15 @@
 
 JAX calls such types "hi": their values are put together of arrays, and operations on them are
 lowered to operations on those. Here they are trees, whose structure is their type; values that can
-be written to are not followed. For their primitives see `hiprimitives`.
+be written to are objects, as any that have arrays in their attributes. For their primitives see
+`hiprimitives`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from evertrace._src import tree
+from evertrace._src import errors, tree
 from evertrace._src.api.extending_values import AbstractValue, types_above
 from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.support import set_module
@@ -103,6 +104,9 @@ class HiPspec:
 class MutableHiType(HiType):
     """Base of the types of values that can be written to.
 
+    The class of such values has a method ``cur_qdd()``, see there. They are no trees but objects:
+    a jitted function reads and writes their attributes, and the caller's are changed by it.
+
     Example:
       >>> from evertrace.experimental import hijax
       >>> isinstance(hijax.MutableHiType(), hijax.AbstractValue)
@@ -155,6 +159,41 @@ class AvalMutableQDD(AvalQDD):
     """
 
 
+@set_module("evertrace.experimental")
+def cur_qdd(value: Any) -> Any:
+    """Return what is noted now of the contents of a value that can be written to.
+
+    Args:
+      value: of a class with a method ``cur_qdd()``, which returns it.
+
+    Raises:
+      TypeError: the class has none.
+
+    Example:
+      >>> class Cell:
+      ...     def __init__(self, x):
+      ...         self.x = x
+      ...
+      ...     def cur_qdd(self):
+      ...         return ev.typeof(self.x)
+      >>> ev.experimental.cur_qdd(Cell(1.0))
+      ShapedArray(float32[], weak_type=True)
+    """
+    if not _is_written(type(value)):
+        raise errors.user_error(
+            TypeError,
+            f"cur_qdd: nothing is noted of a value of class {type(value).__name__}.",
+            fix="define a method `cur_qdd` of its class.",
+            anchor="extend",
+        )
+    return value.cur_qdd()
+
+
+def _is_written(cls):
+    """Whether values of a class can be written to, so that what they hold is noted."""
+    return hasattr(cls, "cur_qdd")
+
+
 @public
 class aval_method:
     """Decorate a function in a type as a method of its values.
@@ -190,6 +229,7 @@ def register_hitype(cls: Any, typeof: Any) -> None:
     Such values are trees whose leaves are the arrays that `lower_val` of their type returns, and
     whose structure is the type: so they are arguments and results of jitted functions, carries and
     items of loops, and `typeof` returns their types. A `VJPHiPrimitive` takes and returns them.
+    Those that can be written to are objects instead, see `MutableHiType`.
 
     Args:
       cls: the class of the values.
@@ -224,6 +264,8 @@ def register_hitype(cls: Any, typeof: Any) -> None:
       (2.0, True)
     """
     types_above[cls] = typeof
+    if _is_written(cls):
+        return
 
     def flatten(value):
         kind = typeof(value)

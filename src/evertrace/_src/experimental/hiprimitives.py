@@ -43,18 +43,22 @@ public = set_module("evertrace.experimental.hijax")
 
 @public
 class HiPrimitive:
-    """Base of a library's operations on values of types above arrays; to bind one is an error.
+    """Base of a library's operations on values of types above arrays that can be written to.
+
+    A class defines ``impl(*args, **params)``, which computes the results. Such values are objects
+    here, whose attributes are arrays that may be traced, so `bind` calls it wherever it is; what
+    else the class defines (`abstract_eval`, `to_lojax`, rules) is not asked.
 
     Args:
       name: of the operation.
 
     Example:
       >>> from evertrace.experimental import hijax
-      >>> hijax.HiPrimitive("read").bind()
-      Traceback (most recent call last):
-        ...
-      NotImplementedError: read: types above arrays are not followed by our transformations.
-        ...
+      >>> class Read(hijax.HiPrimitive):
+      ...     def impl(self, cell):
+      ...         return cell["value"]
+      >>> Read("read").bind({"value": 1.0})
+      1.0
     """
 
     multiple_results = False
@@ -63,13 +67,20 @@ class HiPrimitive:
         self.name = name
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Raise NotImplementedError."""
-        raise errors.user_error(
-            NotImplementedError,
-            f"{self.name}: types above arrays are not followed by our transformations.",
-            fix="use trees of arrays: `tree_util.register_pytree_node_class`.",
-            anchor="extend",
-        )
+        """Return the results.
+
+        Raises:
+          NotImplementedError: the class has no `impl`.
+        """
+        impl = getattr(self, "impl", None)
+        if impl is None:
+            raise errors.user_error(
+                NotImplementedError,
+                f"{self.name}: the class has no `impl`, which says what it computes.",
+                fix="define `impl`, or derive from `VJPHiPrimitive` and define `expand`.",
+                anchor="extend",
+            )
+        return impl(*args, **params)
 
 
 @public

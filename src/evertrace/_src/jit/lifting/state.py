@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evertrace._src import tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.core.jaxpr import Var
@@ -369,8 +370,12 @@ def _gained_defaults(entered, now, then):
     return not any(raw is ABSENT or hasattr(type(raw), "__get__") for raw in found)
 
 
+_EQUAL = (str, bytes, tree.PyTreeDef)
+"""Types of which equal values are the same to whoever reads them."""
+
+
 def _same(now, then, slot):
-    return now is then or (type(now) is type(then) and type(now) in (str, bytes) and now == then)
+    return now is then or (type(now) is type(then) and type(now) in _EQUAL and now == then)
 
 
 def _same_number(recorder, now, then, slot):
