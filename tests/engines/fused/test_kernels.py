@@ -11,7 +11,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import lax
+from evertrace import extend, lax
 from evertrace._src.engines.fused import groups, machine
 from evertrace._src.engines.native.engine import compile_jaxpr
 from tests.engines.fused.programs import (
@@ -265,3 +265,22 @@ def test_dimensions_of_one_are_added_without_dividing_vectors():
     plain, others = kernel_of(alone, x)
     assert fused.work <= 1.1 * plain.work
     np.testing.assert_array_equal(run(fused, arrays)[0], run(plain, others)[0][None])
+
+
+def test_primitives_that_functions_compile_are_within_kernels():
+    wave = extend.Primitive("wave", abstract=lambda x: x)
+    extend.register_lowering(wave, extend.lower_fun(lambda x: jnp.sin(x) + 1, False))
+    table = extend.Primitive("table", abstract=lambda x: x)
+    captured = jnp.arange(64, dtype=jnp.float32)
+    extend.register_lowering(table, extend.lower_fun(lambda x: x + captured, False))
+
+    def fun(x):
+        return 2 * wave.bind(x * 3) - 1, table.bind(x) * 2
+
+    x = array(drawn(64))
+    jaxpr, _ = jaxpr_of(fun, x)
+    made = compile_jaxpr(jaxpr, is_wanted=True, fuses=1)
+    assert "left to the tape: table (it has no rule)" in made.why
+    assert "wave" not in made.why
+    for got, want in zip(made.tape.run([x]), fun(x), strict=True):
+        assert_close(got, want)

@@ -14,6 +14,7 @@ from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core import engine
 from evertrace._src.core.tracer import EVAL, set_trace
+from evertrace._src.engines.fused.calls import calls
 from evertrace._src.engines.native.emit import emission
 from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.mlir_rules import TextRule, WrittenRule
@@ -39,9 +40,13 @@ class _Function(TextRule):
         out = self.fun(*operands, **params)
         return list(map(as_array, tree.leaves(out) if self.multiple_results else [out]))
 
+    def staged(self, operands, params):
+        """Trace the function."""
+        return stage(lambda *xs: self.flat(*xs, **params), [x.aval for x in operands])
+
     def write(self, b, outs, *operands, **params):
-        """Trace the function and write what it does."""
-        staged = stage(lambda *xs: self.flat(*xs, **params), [x.aval for x in operands])
+        """Write what the function does."""
+        staged = self.staged(operands, params)
         if staged.captured:
             constants = [b.array(x._contents(), x.aval) for x in staged.captured]
             operands = (*constants, *operands)
@@ -50,10 +55,15 @@ class _Function(TextRule):
 
     def emit(self, e, eqn, xs):
         """Write what the function does as instructions of a tape."""
-        staged = stage(lambda *xs: self.flat(*xs, **eqn.params), [v.aval for v in eqn.invars])
+        staged = self.staged(eqn.invars, eqn.params)
         constants = [e.constant(x._contents()) for x in staged.captured]
         results = e.inline(staged.jaxpr, (*constants, *xs))
         return results if self.multiple_results else results[0]
+
+    def body(self, eqn):
+        """Return what the function does as a jaxpr; None where it captures arrays."""
+        staged = self.staged(eqn.invars, eqn.params)
+        return None if staged.captured else staged.jaxpr
 
 
 class _ByPlatform:
@@ -154,9 +164,10 @@ def register_lowering(prim: Any, rule: Any, platform: Any = None) -> Callable[..
     lowering.replace(prim, found)
     here = found.find("cpu")
     if isinstance(here, _Function):
-        emission.rules[prim] = here.emit
+        emission.rules[prim], calls.rules[prim] = here.emit, here.body
     else:
         emission.rules.pop(prim, None)
+        calls.rules.pop(prim, None)
     if prim.eager is found.eager and prim.host is None:
         found.eager = _run_function(prim, here) if type(here) is _Function else run_compiled(prim)
         prim.eager = found.eager

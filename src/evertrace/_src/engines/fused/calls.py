@@ -9,7 +9,7 @@ from evertrace._src.control.custom_vmap import custom_vmap_call_p
 from evertrace._src.core.rules import RuleTable
 
 calls = RuleTable("the fused engine's calls")
-"""From an equation, the jaxpr that it runs on its operands."""
+"""From an equation, the jaxpr that it runs on its operands alone, or None."""
 
 
 @calls.define(jit_p, composite.composite_p, custom_partitioning_p)

@@ -166,7 +166,7 @@ def write(jaxpr, env, eqns, seen):
         inner = calls.rules.get(eqn.primitive)
         if inner is not None and not eqn.effects:
             body = inner(eqn)
-            if not body.constvars:
+            if body is not None and not body.constvars:
                 outs = write(body, dict(zip(body.invars, ins, strict=True)), eqns, seen)
                 env.update(zip(eqn.outvars, outs, strict=True))
                 continue

@@ -207,6 +207,22 @@ def _rsqrt(k, eqn, x):
     return k.binary("fdiv", k.constant(1, x.type), k.call("sqrt", x, cost=8.0), 8.0)
 
 
+@elementwise(
+    ops.nextafter_p, dtypes="f", is_exact=True, takes=lambda eqn: _dtype(eqn).name not in HALVES
+)
+def _nextafter(k, eqn, x, y):
+    """The bits of the next number of the same sign are those of the next integer."""
+    kind, zero = f"i{8 * SIZES[x.type]}", k.constant(0, x.type)
+    from_, to = (k.cast("bitcast", z, kind) for z in (x, y))
+    one, sign = k.constant(1, kind), k.constant(-1 << (8 * SIZES[x.type] - 1), kind)
+    least = k.binary("or", k.binary("and", to, sign), one)
+    falls = k.binary("xor", k.compare("olt", x, y), k.compare("ogt", x, zero))
+    step = k.choose(falls, k.constant(-1, kind), one)
+    moved = k.choose(k.compare("oeq", x, zero), least, k.binary("add", from_, step))
+    found = k.choose(k.compare("oeq", x, y), y, k.cast("bitcast", moved, x.type))
+    return k.choose(k.compare("uno", x, y), k.binary("fadd", x, y), found)
+
+
 # ---------------------------------------------------------------- comparisons
 
 _PREDICATES = {
