@@ -122,9 +122,9 @@ def _check_shapes(query, key, value):
     if query.shape[2] % key.shape[2]:
         raise errors.user_error(
             errors.ShapeError,
-            f"dot_product_attention: {query.shape[2]} query heads cannot share "
-            f"{key.shape[2]} heads of keys evenly.",
-            fix="make the number of query heads a multiple of that of the keys.",
+            f"dot_product_attention: the number of query heads, {query.shape[2]}, must be a "
+            f"multiple of that of the keys, {key.shape[2]}, which they share.",
+            fix="pass as many heads of keys and values, or a divisor of the number of queries'.",
             anchor="shape-attention",
         )
 
