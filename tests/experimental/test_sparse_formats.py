@@ -139,7 +139,18 @@ def test_repeated_coordinates_are_added():
     m = sparse.BCSR(parts, shape=(2, 2))
     assert m.todense().tolist() == [[0, 3], [4, 0]]
     assert sparse.bcsr_sum_duplicates(m).data.tolist() == [3, 4]
-    same(sparse.BCSR.from_scipy_sparse(scipy.sparse.csr_matrix(X)).todense(), X)
+
+
+@pytest.mark.parametrize("cls", [sparse.BCSR, sparse.BCOO])
+@pytest.mark.parametrize("other", [scipy.sparse.csr_matrix, scipy.sparse.coo_array])
+def test_matrices_of_scipy(cls, other):
+    found = cls.from_scipy_sparse(other(X), index_dtype=np.int16)
+    assert type(found) is cls
+    assert found.indices.dtype == np.int16
+    same(found.todense(), X)
+    for size in ({"n_batch": 1}, {"n_dense": 1}):
+        with pytest.raises(NotImplementedError, match=rf"^{cls.__name__}\.from_scipy_sparse: n_"):
+            cls.from_scipy_sparse(other(X), **size)
 
 
 # ---------------------------------------------------------------- windows and samples

@@ -101,6 +101,17 @@ class JAXSparse:
         )
 
 
+def check_two_sparse(name: str, n_dense: int, n_batch: int) -> None:
+    """Raise unless a matrix of SciPy's is to have two sparse dimensions, as it has there."""
+    if n_dense or n_batch:
+        raise errors.user_error(
+            NotImplementedError,
+            f"{name}.from_scipy_sparse: n_batch and n_dense are 0.",
+            fix="SciPy's matrices have two sparse dimensions.",
+            anchor="sparse",
+        )
+
+
 @public
 class BCOO(JAXSparse):
     """A sparse array in batched coordinate format.
@@ -160,6 +171,16 @@ class BCOO(JAXSparse):
     def fromdense(cls, mat: Any, **options: Any) -> Any:
         """Return a dense array as a sparse one; see `bcoo_fromdense`."""
         return bcoo_fromdense(mat, **options)
+
+    @classmethod
+    def from_scipy_sparse(
+        cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
+    ) -> Any:
+        """Return a matrix of SciPy's in this format; `n_dense` and `n_batch` must be 0."""
+        check_two_sparse("BCOO", n_dense, n_batch)
+        coo = mat.tocoo()
+        indices = np.stack([coo.row, coo.col], 1).astype(index_dtype or np.int32)
+        return cls((coo.data, indices), shape=coo.shape)
 
     @classmethod
     def from_bcoo(cls, mat: Any) -> Any:

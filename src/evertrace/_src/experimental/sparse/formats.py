@@ -19,7 +19,13 @@ from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.tracer import Tracer
-from evertrace._src.experimental.sparse.arrays import BCOO, JAXSparse, bcoo_fromdense, public
+from evertrace._src.experimental.sparse.arrays import (
+    BCOO,
+    JAXSparse,
+    bcoo_fromdense,
+    check_two_sparse,
+    public,
+)
 from evertrace._src.experimental.sparse.elements import known_nse
 from evertrace._src.experimental.sparse.shapes import bcoo_transpose, merged
 from evertrace._src.numpy.creation import arange
@@ -426,13 +432,7 @@ class BCSR(Format):
         cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
     ) -> Any:
         """Return a matrix of SciPy's in this format; `n_dense` and `n_batch` must be 0."""
-        if n_dense or n_batch:
-            raise errors.user_error(
-                NotImplementedError,
-                "BCSR.from_scipy_sparse: n_batch and n_dense are 0.",
-                fix="SciPy's matrices have two sparse dimensions.",
-                anchor="sparse",
-            )
+        check_two_sparse("BCSR", n_dense, n_batch)
         csr = mat.tocsr()
         indices, indptr = (x.astype(index_dtype or np.int32) for x in (csr.indices, csr.indptr))
         return cls((csr.data, indices, indptr), shape=csr.shape)
