@@ -69,7 +69,7 @@ def examine(library, environments, asked, folder):
     """Return the row of a library."""
     versions = [environment.install(library) for environment in environments]
     printed = [examples.run(environment, library, folder) for environment in environments]
-    there = printed[1] if len(printed) > 1 else None
+    example = examples.verdict(*printed)
     cells = [""] * 4
     if asked.tests and library.tests:
         found = []
@@ -78,7 +78,6 @@ def examine(library, environments, asked, folder):
             found.append(suites.run(environment, library, version, asked.timeout, folder, alone))
         there = found[1] if len(found) > 1 else None
         cells = suites.row(found[0], there, failures_alone=asked.failures)
-    example = examples.verdict(printed[0], there)
     return library.name, versions[0], example, library.remark, *cells
 
 

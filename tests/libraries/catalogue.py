@@ -94,8 +94,8 @@ LIBRARIES = (
     Library(
         "dm-haiku",
         ("haiku",),
-        ("haiku._src.basic_test", "haiku._src.base_test", "haiku._src.transform_test"),
-        remark="three files of 62",
+        ("haiku",),
+        remark="all that are installed",
     ),
     Library(
         "diffrax",
@@ -119,20 +119,18 @@ LIBRARIES = (
         needs=("diffrax",),
         remark="all",
     ),
-    Library(
-        "blackjax", ("blackjax",), ("tests/mcmc/test_integrators.py",), remark="one file of 75"
-    ),
+    Library("blackjax", ("blackjax",), ("tests/",), remark="all"),
     Library(
         "distrax",
         ("distrax",),
-        ("distrax._src.distributions.normal_test", "distrax._src.bijectors.lambda_bijector_test"),
-        remark="two files of 68",
+        ("distrax",),
+        remark="all",
     ),
     Library(
         "penzai",
         ("penzai",),
-        ("tests/core/named_axes_test.py", "tests/core/selectors_test.py"),
-        remark="two files of 48",
+        ("tests/",),
+        remark="all",
     ),
     Library(
         "treescope",

@@ -21,7 +21,7 @@ def run(environment, library, folder):
     return printed
 
 
-def verdict(here, there):
+def verdict(here, there=None):
     """Say of one library how its programs did here, and on JAX where that was asked."""
     for name, words in here.items():
         if isinstance(words, Exception):
