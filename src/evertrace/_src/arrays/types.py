@@ -1,16 +1,19 @@
 """Types that annotations of public functions name."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
 from evertrace._src.arrays.array import Array
 from evertrace._src.dtypes import DTypeLike as DTypeLike
 
-ArrayLike: TypeAlias = (
-    Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
-)
+if TYPE_CHECKING:
+    ArrayLike: TypeAlias = (
+        Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
+    )
+else:  # `isinstance` takes no class with parameters
+    ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 """What array functions take as an argument; a tracer counts as an `Array`."""
 
 Key: TypeAlias = Array | np.ndarray[Any, Any]
