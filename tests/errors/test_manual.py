@@ -53,6 +53,7 @@ RAISED_AS_THEY_ARE = {
     "_src/extension.py": "a name that the extension module does not number is a mistake of ours",
     "_src/jit/graphs.py": "the caller words the error",
     "_src/jit/lifting/hostarray.py": "NumPy's own words, since the array stands for one of NumPy's",
+    "_src/jit/lifting/hostindices.py": "NumPy's own words, for indices into such an array",
     "_src/jit/lifting/host.py": "Python's own words for a value that pickling does not know",
     "_src/jit/lifting/hosttext.py": "Python's own words for methods that give no text",
     "_src/jit/lifting/impure_calls.py": "what `json` asks its caller's function, which catches it",

@@ -9,11 +9,12 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.dtypes import DTypeLike as DTypeLike
 
 if TYPE_CHECKING:
-    ArrayLike: TypeAlias = (
-        Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
-    )
+    _NumPyArray: TypeAlias = np.ndarray[Any, Any]
+    _NumPyNumber: TypeAlias = np.number[Any]
 else:  # `isinstance` takes no class with parameters
-    ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+    _NumPyArray, _NumPyNumber = np.ndarray, np.number
+
+ArrayLike: TypeAlias = Array | _NumPyArray | np.bool_ | _NumPyNumber | bool | int | float | complex
 """What array functions take as an argument; a tracer counts as an `Array`."""
 
 Key: TypeAlias = Array | np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ be written to are objects, as any that have arrays in their attributes. For thei
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from evertrace._src import errors, tree
 from evertrace._src.api.extending_values import AbstractValue, types_above
@@ -159,12 +159,19 @@ class AvalMutableQDD(AvalQDD):
     """
 
 
+T_co = TypeVar("T_co", covariant=True)
+
+
+class _Noted(Protocol[T_co]):
+    def cur_qdd(self) -> T_co: ...
+
+
 @set_module("evertrace.experimental")
-def cur_qdd(value: Any) -> Any:
+def cur_qdd(x: _Noted[T_co]) -> T_co:
     """Return what is noted now of the contents of a value that can be written to.
 
     Args:
-      value: of a class with a method ``cur_qdd()``, which returns it.
+      x: of a class with a method ``cur_qdd()``, which returns it.
 
     Raises:
       TypeError: the class has none.
@@ -179,14 +186,14 @@ def cur_qdd(value: Any) -> Any:
       >>> ev.experimental.cur_qdd(Cell(1.0))
       ShapedArray(float32[], weak_type=True)
     """
-    if not _is_written(type(value)):
+    if not _is_written(type(x)):
         raise errors.user_error(
             TypeError,
-            f"cur_qdd: nothing is noted of a value of class {type(value).__name__}.",
+            f"cur_qdd: nothing is noted of a value of class {type(x).__name__}.",
             fix="define a method `cur_qdd` of its class.",
             anchor="extend",
         )
-    return value.cur_qdd()
+    return x.cur_qdd()
 
 
 def _is_written(cls):
