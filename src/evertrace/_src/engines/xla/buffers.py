@@ -19,7 +19,12 @@ import numpy as np
 
 from evertrace._src import doors, errors
 from evertrace._src.engines.xla import compat
-from evertrace._src.engines.xla.client import Device, check_process, get_client
+from evertrace._src.engines.xla.client import (
+    Device,
+    check_process,
+    get_client,
+    has_lost_threads,
+)
 from evertrace._src.engines.xla.failures import fail
 
 ALIGNMENT = 64  # bytes; what XLA's CPU kernels assume of the memory they read
@@ -214,7 +219,7 @@ def check_alive(raw: Any, what: str) -> None:
             f"{what}: Array has been deleted; it was a {type_text(raw.aval)}.",
             fix="use the array before it is donated or deleted, or do not donate it.",
         )
-    if not raw.is_ready():
+    if has_lost_threads() and not raw.is_ready():
         check_process()
 
 

@@ -441,6 +441,11 @@ def _lose_clients() -> None:
 in_child(_lose_clients)
 
 
+def has_lost_threads() -> bool:
+    """Whether this process was forked from one in which XLA ran: see `check_process`."""
+    return _lost
+
+
 def check_process() -> None:
     """Raise if this process was forked from one in which XLA ran: it would wait for ever.
 

@@ -47,10 +47,14 @@ def to_host(buffer):
 
 def block(found):
     """Wait until all the buffers are computed; raises what went wrong on the way."""
+    whole = []
     for x in found:
         if type(x) is spread.Spread:
             spread.block(x)
-    buffers.block([x for x in found if type(x) is not spread.Spread])
+        else:
+            whole.append(x)
+    if whole:
+        buffers.block(whole)
 
 
 def default_device():

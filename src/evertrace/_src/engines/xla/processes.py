@@ -359,7 +359,10 @@ def membership() -> Membership | None:
 def await_results(raws: list[Any]) -> None:
     """Wait until programs have computed arrays."""
     member = membership()
-    with contextlib.nullcontext() if member is None else member.waiting():
+    if member is None:
+        compat.block_until_ready(raws)
+        return
+    with member.waiting():
         compat.block_until_ready(raws)
 
 
