@@ -36,7 +36,6 @@ def _lifted(jaxpr, fixed):
             same.update(eqn.outvars)
             if _is_dear(eqn):
                 found += eqn.outvars
-    found = [x for x in found if x in same]
     if not found:
         return None
     pure = [eqn for eqn in jaxpr.eqns if not eqn.effects]
