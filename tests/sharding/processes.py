@@ -8,8 +8,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-PRELUDE = """
-import os, pathlib, signal, sys, time
+# XLA's collectives print to C's stdout, in pieces, from several threads: not into what is said.
+APART = """
+import os, sys
+sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
+os.dup2(2, 1)
+"""
+
+PRELUDE = f"""{APART}
+import pathlib, signal, time
 import numpy as np
 import evertrace as ev, evertrace.numpy as jnp
 from evertrace import lax
@@ -30,7 +37,7 @@ def text_of(fun, *args):
     try:
         return fun(*args)
     except Exception as error:
-        return f"{type(error).__name__}: " + str(error).split("\\n")[0]
+        return type(error).__name__ + ": " + str(error).split("\\n")[0]
 def lost(seconds=8):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -86,14 +93,4 @@ def outcome(code, count=2, seconds=100, devices=1):
     texts = [p.communicate(timeout=seconds) for p in processes]
     codes = [p.returncode for p in processes]
     assert codes[0] == 0, texts[0][1][-3000:]
-    return codes, [said(out) for out, _ in texts]
-
-
-def said(out):
-    """Return what a process has printed, without what XLA's collectives print."""
-    return "\n".join(line for line in out.splitlines() if not line.startswith("[Gloo]"))
-
-
-def read(process):
-    """Return the next line that a process prints itself."""
-    return next(line for line in process.stdout if not line.startswith("[Gloo]"))
+    return codes, [out.removesuffix("\n") for out, _ in texts]
