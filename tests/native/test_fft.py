@@ -1,5 +1,7 @@
 """Fourier transforms by kernels, beside NumPy's functions, whose loops they call."""
 
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -59,10 +61,82 @@ def test_tapes_give_the_bits_of_eager_calls(name):
         np.testing.assert_array_equal(np.asarray(got), np.asarray(PROGRAMS[name](jnp.asarray(x))))
 
 
-def test_large_arrays_are_left_to_threads():
-    assert ops.has_kernel(1000)
-    assert not ops.has_kernel(1 << 16)
-    assert not ops.has_kernel(0)
+def has_kernel(n, kind="FFT", rows=1):
+    return ops.has_kernel(rows * n, ops.FftType[kind], (n,))
+
+
+def test_large_arrays_of_short_rows_are_left_to_scipys_threads():
+    assert has_kernel(1000)
+    assert has_kernel(1000, rows=65)
+    assert not has_kernel(1000, rows=66)
+    assert not has_kernel(0)
+    assert not ops.has_kernel(1 << 16, ops.FftType.FFT, (1 << 8, 1 << 8))
+
+
+def test_long_rows_have_no_prime_factor_above_five():
+    assert all(has_kernel(n, rows=1000) for n in (2048, 2187, 3125, 10**6))
+    assert not any(has_kernel(n, rows=1000) for n in (2047, 7 * 1024, 4099))
+    assert all(has_kernel(2 * n, "RFFT", 1000) for n in (2048, 3125))
+    assert not any(has_kernel(n, "IRFFT", 1000) for n in (2048, 4098, 3**9))
+
+
+# Of each radix alone, of all, and rows and columns that do not fill eight lanes.
+LONG = [2048, 2187, 2500, 3125, 3600, 4050, 8192, 15000, 2**16, 3**10]
+
+
+@pytest.mark.parametrize("is_double", [False, True], ids=["32 bits", "64 bits"])
+@pytest.mark.parametrize("n", LONG)
+def test_long_rows_are_transformed(n, is_double):
+    rng = np.random.default_rng(n)
+    real, whole = ("float64", "complex128") if is_double else ("float32", "complex64")
+    for shape in [(n,), (5, n)]:
+        z = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(whole)
+        z[..., n // 3] += 30  # in any other place it would show
+        for kind, x in {"FFT": z, "IFFT": z, "RFFT": z.real.astype(real), "IRFFT": z}.items():
+            even = n - n % 2
+            if kind == "IRFFT":
+                x = np.ascontiguousarray(x[..., : ops.half(even)])
+            length = even if kind == "IRFFT" else n
+            got = ops.fft_p.host(x, fft_type=ops.FftType[kind], fft_lengths=(length,))
+            want = KINDS[kind][1](x.astype(np.result_type(x, float)), (length,), (-1,))
+            assert got.shape == want.shape
+            rms = np.sqrt(np.mean(np.abs(want) ** 2))
+            assert np.abs(got - want).max() < 3 * np.log2(n) * np.finfo(got.dtype).eps * rms
+
+
+DIGEST = """
+import hashlib, os, sys
+import numpy as np
+if sys.argv[1] == "one":
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+import evertrace.numpy as jnp
+def digest(x):
+    return hashlib.sha256(bytes(memoryview(np.asarray(x)).cast("B"))).hexdigest()
+z = np.random.default_rng(0).normal(size=(2, 3, 1 << 16)).astype("f4").view("c8")
+back = jnp.fft.irfft(jnp.fft.rfft(z.real))
+print(digest(jnp.fft.fft(z)), digest(back), digest(jnp.fft.ifft(z[0, 0])))
+rows = jnp.fft.fft(z)[0]
+print(all(digest(jnp.fft.fft(row)) == digest(rows[i]) for i, row in enumerate(z[0])))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads are chosen by it")
+def test_long_rows_are_the_same_for_any_number_of_threads():
+    one, all_ = (
+        subprocess.run([sys.executable, "-c", DIGEST, threads], check=True, capture_output=True)
+        for threads in ("one", "all")
+    )
+    assert one.stdout.endswith(b"\nTrue\n")
+    assert one.stdout == all_.stdout
+
+
+def test_many_lengths_in_turn():
+    """Only the last few are remembered."""
+    for n in [2048 * k for k in (1, 2, 3, 4, 5, 6, 8, 9, 10, 12)] * 2:
+        x = np.zeros(n, np.complex64)
+        x[1] = 1
+        want = np.exp(-2j * np.pi * np.arange(n) / n)
+        np.testing.assert_allclose(np.asarray(jnp.fft.fft(x)), want, rtol=0, atol=1e-6)
 
 
 def test_without_numpys_loops_there_is_no_kernel(monkeypatch):

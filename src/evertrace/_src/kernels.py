@@ -167,6 +167,16 @@ def has_fft() -> bool:
     return bool(extension.call("load_fft", *steps))
 
 
+def is_long_fft(n: int) -> bool:
+    """Whether a row of so many complex numbers is transformed by loops that threads share."""
+    if n < _native.LONG_FFT:
+        return False
+    for prime in 2, 3, 5:
+        while n % prime == 0:
+            n //= prime
+    return n == 1
+
+
 def copy(x: np.ndarray, out: np.ndarray) -> None:
     """Copy items into an array of the same shape and item size; any strides on both sides."""
     _native.copy(x, out)

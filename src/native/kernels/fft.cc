@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/long_fft.h"
 #include "kernels/scratch.h"
 
 namespace evertrace {
@@ -76,6 +77,18 @@ void transform_all(Type type, const Array& in, const Array& out, size_t count) {
                whole, T(1) / static_cast<T>(whole));
 }
 
+// Transforms rows by loops of our own; returns whether they are long, and there are such.
+template <class T>
+bool transform_long(Type type, const Array& in, const Array& out, size_t count) {
+  const int64_t n = type == kRfft ? in.row_size() : out.row_size(), rows = in.rows();
+  const bool is_real = type == kRfft || type == kIrfft;
+  if (count != 1 || !(is_real ? n % 2 == 0 && is_long(n / 2) : is_long(n))) return false;
+  if (type == kRfft) long_rfft(in.as<T>(), out.as<T>(), rows, n);
+  else if (type == kIrfft) long_irfft(in.as<T>(), out.as<T>(), rows, n);
+  else long_fft(type == kIfft, in.as<T>(), out.as<T>(), rows, n);
+  return true;
+}
+
 bool is_fit(Type type, const Array& in, const Array& out, size_t count) {
   const size_t rank = in.shape.size();
   if (count < 1 || count > rank || out.shape.size() != rank || in.size() == 0 || out.size() == 0 ||
@@ -109,8 +122,13 @@ Failure fft(const Arrays& in, const Arrays& out, const Options& options) {
     return "fft: operands";
   }
   const bool is_double = item_size(out[0].dtype) == (is_complex(out[0].dtype) ? 16u : 8u);
-  if (is_double) transform_all<double>(type, in[0], out[0], count);
-  else transform_all<float>(type, in[0], out[0], count);
+  if (is_double) {
+    if (!transform_long<double>(type, in[0], out[0], count)) {
+      transform_all<double>(type, in[0], out[0], count);
+    }
+  } else if (!transform_long<float>(type, in[0], out[0], count)) {
+    transform_all<float>(type, in[0], out[0], count);
+  }
   return nullptr;
 }
 

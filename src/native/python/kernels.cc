@@ -14,6 +14,7 @@
 #include "kernels/key_sort.h"
 #include "kernels/lapack.h"
 #include "kernels/linalg.h"
+#include "kernels/long_fft.h"
 #include "kernels/loops.h"
 #include "kernels/named.h"
 #include "kernels/scratch.h"
@@ -166,6 +167,7 @@ PyMethodDef methods[] = {
 int add_kernels(PyObject* module) {
   set_key_sorts(numpy_sort(NPY_UINT32), numpy_sort(NPY_UINT64));
   if (PyModule_AddIntConstant(module, "SMALL_MATRIX", kSmallMatrix) != 0) return -1;
+  if (PyModule_AddIntConstant(module, "LONG_FFT", kLongFft) != 0) return -1;
   std::vector<const char*> names, reductions, loops;
   while (const char* name = kernel_name(names.size())) names.push_back(name);
   while (const char* name = reduce_name(reductions.size())) reductions.push_back(name);

@@ -105,9 +105,19 @@ def _transforms():
     return {kind: getattr(library, f"{kind.name.lower()}n") for kind in FftType}
 
 
-def has_kernel(size):
-    """Whether a kernel transforms so many elements: not those that threads would share."""
-    return 0 < size < _MANY and extension.is_built() and kernels.has_fft()
+def has_kernel(size, fft_type, fft_lengths):
+    """Whether a kernel transforms so many elements: not what only SciPy shares among threads."""
+    if size == 0 or 0 in fft_lengths or not (extension.is_built() and kernels.has_fft()):
+        return False
+    return size < _MANY or has_long_rows(fft_type, fft_lengths)
+
+
+def has_long_rows(fft_type, fft_lengths):
+    """Whether the kernel transforms such rows eight columns at a time, and shares them."""
+    (n, *others) = fft_lengths
+    if fft_type in (FftType.RFFT, FftType.IRFFT):
+        n = 0 if n % 2 else n // 2
+    return not others and kernels.is_long_fft(n)
 
 
 def _fft_host(x, *, fft_type, fft_lengths):
@@ -118,7 +128,7 @@ def _fft_host(x, *, fft_type, fft_lengths):
             ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths
         )
         return np.zeros(out.shape, out.dtype)
-    if config.current().native_kernels and has_kernel(x.size):
+    if config.current().native_kernels and has_kernel(x.size, fft_type, fft_lengths):
         out = _fft_abstract(x, fft_type=fft_type, fft_lengths=fft_lengths)
         options = int(fft_type), len(fft_lengths)
         return kernels.run("fft", [x], [(out.shape, out.dtype)], *options)[0]

@@ -15,8 +15,10 @@ def _fft(e, eqn, xs):
     aval, out, lengths = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["fft_lengths"]
     if not lengths:
         return xs[0]
-    if not ops.has_kernel(aval.size) or 0 in lengths:
-        raise NotNative("there is no kernel for transforms of nothing, or of large arrays")
+    if not ops.has_kernel(aval.size, eqn.params["fft_type"], lengths):
+        raise NotNative(
+            "there is no kernel for transforms of nothing, or of large arrays of short rows"
+        )
     options = (int(eqn.params["fft_type"]), len(lengths))
     ns = _NS_PER_STEP * aval.size * (1 + log2(math.prod(lengths)))
     outs = [(kind_of(out)[0], out.shape)]
