@@ -6,6 +6,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace._src.engines.fused.rules import trigonometric
 from evertrace._src.engines.native.engine import compile_jaxpr
 from tests.engines.fused.programs import assert_close, drawn, escapes
 from tests.support.runtime import array, jaxpr_of
@@ -200,3 +201,26 @@ def test_a_loop_in_turns_does_not_run_when_all_are_done():
 
     n = np.full(20, 3, np.int32)
     assert np.asarray(ev.jit(ev.vmap(whole), engine="fused")(n)).tolist() == [32] * 20
+
+
+def collected(fun):
+    """Return a function of a vector that calls another one with each element by itself."""
+    return lambda xs: lax.scan(lambda n, x: (n + 1, fun(x)), 0, xs)[1]
+
+
+@pytest.mark.parametrize("fun", [jnp.sin, jnp.cos], ids=["sin", "cos"])
+def test_a_number_alone_is_reduced_only_where_it_is_not_small(fun, monkeypatch):
+    """Which spares the next one of a recurrence to wait for it, and changes no bit."""
+    eighth = np.float32(np.pi / 4)
+    near = eighth + np.arange(-40, 40, dtype=np.float32) * np.spacing(eighth)
+    others = [0.0, 1e-40, 1e-20, 0.1, 1.5, 3.0, 100.0, 8191.0, 8193.0, 1e30, np.inf, np.nan]
+    x = np.concatenate([near, np.linspace(-9, 9, 500), others]).astype(np.float32)
+    x = np.concatenate([x, -x])
+    found = ev.jit(collected(fun), engine="fused")(x)
+    ev.clear_caches()
+    asked = []
+    monkeypatch.setattr(
+        trigonometric, "_unless_small", lambda k, x, reduced: asked.append(x) or reduced(x)
+    )
+    np.testing.assert_array_equal(found, ev.jit(collected(fun), engine="fused")(x))
+    assert asked

@@ -20,6 +20,7 @@ _TWO_OVER_PI = (
 )  # fmt: skip
 """Words of its bits behind the point, after one of none."""
 
+_SMALL_BELOW = 0.785398  # below an eighth of a turn
 _LARGE_FROM = 8192.0
 _SIN = (-0.166666552, 0.00833218731, -0.000195179135)
 _COS = (0.041666653, -0.0013887618, 2.44631792e-5)
@@ -79,6 +80,21 @@ def _unless_large(k, x, value, of_large):
     return k.loop(scope, ("large", x.text), ("0", "1", 1), values, body, 0.01, enters)[0]
 
 
+def _unless_small(k, x, reduced):
+    """Return an angle and its quarters of a turn, which are none of a small number.
+
+    The next number of a recurrence waits for this one: reducing it takes as long as all the rest.
+    """
+    n = k.constant(0, "i32")
+    enters = k.compare("uge", k.call("fabs", x), k.constant(_SMALL_BELOW, x.type))
+
+    def body(_, text, values):
+        del text
+        return [*reduced(values[0])], None
+
+    return k.loop(x.scope, ("small", x.text), ("0", "1", 1), [x, n], body, 1, enters)
+
+
 def _sine_in(k, f, angle, n):
     """Return the sine of n quarters of a turn and an angle of up to an eighth."""
     z = f.mul(angle, angle)
@@ -101,11 +117,14 @@ def _sine(k, x, turns):
         n, angle = _large_angle(k, y)
         return k.cast("fptrunc", _sine_in(k, wide, angle, wide.integer("add", n, turns)), "float")
 
-    y = k.cast("fpext", x, "double")
-    whole, n = wide.rounded(wide.mul(y, 2 / math.pi))
-    angle = wide.sub(wide.sub(y, wide.mul(whole, PARTS[0])), wide.mul(whole, PARTS[1]))
-    n = f.integer("add", k.cast("trunc", n, "i32"), turns)
-    value = _sine_in(k, f, k.cast("fptrunc", angle, "float"), n)
+    def reduced(y):
+        y = k.cast("fpext", y, "double")
+        whole, n = wide.rounded(wide.mul(y, 2 / math.pi))
+        angle = wide.sub(wide.sub(y, wide.mul(whole, PARTS[0])), wide.mul(whole, PARTS[1]))
+        return k.cast("fptrunc", angle, "float"), k.cast("trunc", n, "i32")
+
+    angle, n = _unless_small(k, x, reduced) if x.lanes == 1 else reduced(x)
+    value = _sine_in(k, f, angle, f.integer("add", n, turns))
     return _unless_large(k, x, value, of_large)
 
 
