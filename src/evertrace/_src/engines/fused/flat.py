@@ -6,6 +6,7 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused.calls import calls
 from evertrace._src.engines.fused.halves import HALVES
 from evertrace._src.engines.fused.writer import LANES
+from evertrace._src.engines.numbering import key_of
 from evertrace._src.ops.indexing import (
     gather_p,
     scatter_add_p,
@@ -170,7 +171,7 @@ def write(jaxpr, env, eqns, seen):
                 outs = write(body, dict(zip(body.invars, ins, strict=True)), eqns, seen)
                 env.update(zip(eqn.outvars, outs, strict=True))
                 continue
-        key = _key(eqn, ins)
+        key = key_of(eqn, ins)
         outs = seen.get(key) if key is not None else None
         if outs is None:
             outs = [Copy(v.aval) for v in eqn.outvars]
@@ -179,19 +180,3 @@ def write(jaxpr, env, eqns, seen):
                 seen[key] = outs
         env.update(zip(eqn.outvars, outs, strict=True))
     return [known(x) for x in jaxpr.outvars]
-
-
-def _key(eqn, ins):
-    """Return what tells what an equation computes, or None."""
-    if eqn.effects:
-        return None
-    try:
-        key = (eqn.primitive, tuple(map(_same, ins)), tuple(sorted(eqn.params.items())))
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _same(x):
-    return (x.val.tobytes(), x.aval) if type(x) is Literal else x

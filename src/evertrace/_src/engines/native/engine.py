@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.engines.inputs import host_input
-from evertrace._src.engines.native import costs, template
+from evertrace._src.engines.native import costs, repeats, template
 from evertrace._src.engines.native.emit import (
     ANY,
     Emitter,
@@ -122,7 +122,7 @@ def _emitted(jaxpr, fuses):
     inputs = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
     for v in jaxpr.outvars:
         memory_of(v.aval)
-    return e, inputs, e.inline(jaxpr, inputs)
+    return e, inputs, e.inline(repeats.without(jaxpr), inputs)
 
 
 def _planned(jaxpr, is_wanted, fuses):

@@ -15,7 +15,7 @@ from evertrace._src.control.linear import linear_call_p
 from evertrace._src.control.loop import split_operands, while_p
 from evertrace._src.control.policies import name_p
 from evertrace._src.core.jaxpr import Literal
-from evertrace._src.engines.native import costs, invariants
+from evertrace._src.engines.native import costs, invariants, repeats
 from evertrace._src.engines.native.emit import (
     ALIAS,
     COND,
@@ -59,7 +59,7 @@ SMALL = 16
 
 @emission.define(jit_p, composite.composite_p, custom_partitioning_p)
 def _call(e, eqn, xs):
-    return e.inline(eqn.params["jaxpr"].jaxpr, xs)
+    return e.inline(repeats.without(eqn.params["jaxpr"].jaxpr), xs)
 
 
 @emission.define(custom_jvp_call_p, custom_vjp_call_p, custom_vmap_call_p)
@@ -196,6 +196,7 @@ def _without_invariants(e, jaxpr, xs, consts, fixed):
       fixed: indices of carries that are the same in every turn.
     """
     before = [*range(consts), *fixed]
+    jaxpr = repeats.without(jaxpr)
     found = invariants.lifted(jaxpr, before)
     if found is None:
         return jaxpr, xs, consts
