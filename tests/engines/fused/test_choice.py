@@ -48,6 +48,34 @@ def test_what_pays_becomes_kernels(name):
     assert kernels(fun, *args, fuses=AUTO) == want
 
 
+def halved(x):
+    """Takes a number of turns that nothing tells."""
+
+    def turn(state):
+        x, n = state
+        return jnp.where(x > 3, x * 0.5, x * 0.75 - 0.1), n + 2
+
+    return ev.lax.while_loop(lambda s: s[0] > 0.01, turn, (x, 0))
+
+
+LOOPS = {
+    "of numbers": (halved, jnp.float32(9), 1),
+    "of numbers, in another": (lambda xs: ev.lax.map(halved, xs), jnp.ones(3), 0),
+    "of arrays": (
+        lambda x: ev.lax.while_loop(lambda x: x.sum() > 0.1, lambda x: x * 0.75 - 0.1, x),
+        jnp.ones(100),
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_of_few_numbers_is_taken_to_be_what_its_program_is_for(name):
+    """Compiling it takes some five milliseconds; where it is in another one, it may be short."""
+    fun, x, functions = LOOPS[name]
+    assert kernels(fun, x, fuses=AUTO)[0] == functions
+
+
 def test_kernels_in_turns_of_a_loop_count():
     def diffused(x):
         def turn(_, x):

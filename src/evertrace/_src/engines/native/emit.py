@@ -109,12 +109,14 @@ class Emitter:
       divide: from a jaxpr, and how often it runs, what takes the place of its equations, kernels of
         the fused engine among them, its outputs and what is left; None if nothing is fused.
       runs: how often a call of the program runs what is written, as an estimate.
+      is_nested: whether it is the body of a loop, or a branch.
       fused: those kernels, see `fused.groups.Fused`.
       left: what is no part of one: how many operations, by (name, reason).
     """
 
-    def __init__(self, divide=None, runs=1):
+    def __init__(self, divide=None, runs=1, is_nested=False):
         self.divide, self.runs, self.fused, self.left = divide, runs, [], Counter()
+        self.is_nested = is_nested
         self.values, self.code, self.constants = [], [], []
         self.cost = self.xla_cost = self.compilation = self.loop_cost = 0.0
         self.xla_kernels = 0

@@ -36,6 +36,9 @@ FUSED_FROM = 2
 FUSED_FROM_COST = 5e4
 """Nanoseconds of loops on a tape from which on it is asked whether they are better fused."""
 
+FUSED_FROM_COST_OF_FEW = 1e4
+"""The same of loops over few numbers, which are compiled in a fifth of the time."""
+
 RUNS_UNFUSED = 50
 """Runs of one size of an open program; from then on its loops are compiled together."""
 
@@ -125,6 +128,11 @@ def _emitted(jaxpr, fuses):
     return e, inputs, e.inline(repeats.without(jaxpr), inputs)
 
 
+def _fused_from(e):
+    is_few = all([size <= costs.FEW_NUMBERS for _, size in e.values])
+    return FUSED_FROM_COST_OF_FEW if is_few else FUSED_FROM_COST
+
+
 def _planned(jaxpr, is_wanted, fuses):
     """Emit a program; returns the `Plan`.
 
@@ -135,7 +143,7 @@ def _planned(jaxpr, is_wanted, fuses):
     seen = {*inputs, *outputs}
     xla = e.xla_cost + costs.xla_call_cost(e.size_of(seen), len(seen))
     compilation = costs.XLA_NS_TO_COMPILE + e.compilation
-    if fuses == AUTO and e.loop_cost > FUSED_FROM_COST:
+    if fuses == AUTO and e.loop_cost > _fused_from(e):
         found = _emitted(jaxpr, AUTO)
         if costs.pays_fusion(e.cost, found[0].cost, found[0].fused):
             e, inputs, outputs = found

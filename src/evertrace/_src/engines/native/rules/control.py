@@ -44,6 +44,9 @@ Such loops are nested where numbers are drawn until they fit, and are short ther
 them costs is known, what it gains is not.
 """
 
+UNNESTED_TURNS = 300
+"""The same of a loop of small arrays that is in no other: what a program is written for."""
+
 COUNTED_TURNS = 100_000
 """The same of a loop that counts to a bound, if it carries only small arrays.
 
@@ -133,7 +136,7 @@ def body(jaxpr, inputs, outputs, carried=(), divide=None, runs=1):
     key = ("native", divide, runs, tuple(inputs), tuple(outputs), tuple(carried))
     found = jaxpr.cache.get(key)
     if found is None:
-        e = Emitter(divide, runs)
+        e = Emitter(divide, runs, is_nested=True)
         values = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
         outs = e.inline(jaxpr, values)
         tape = e.tape([values[i] for i in inputs], [outs[i] for i in outputs], carried)
@@ -232,10 +235,13 @@ def _scan(e, eqn, xs):
     return [made.get(k, xs[consts + k] if k < carries else None) for k in range(len(eqn.outvars))]
 
 
-def _turns(test, turn, a, b):
+def _turns(e, test, turn, a, b):
     """Estimate how often a loop turns, whose bodies have `a` and `b` constants."""
-    is_small = all(v.aval.size <= SMALL for v in turn.invars)
-    return COUNTED_TURNS if is_small and _counts(test, turn, a, b) else UNKNOWN_TURNS
+    if any(v.aval.size > SMALL for v in turn.invars):
+        return UNKNOWN_TURNS
+    if _counts(test, turn, a, b):
+        return COUNTED_TURNS
+    return UNKNOWN_TURNS if e.is_nested else UNNESTED_TURNS
 
 
 def _counts(test, turn, a, b):
@@ -264,7 +270,7 @@ def _while(e, eqn, xs):
     fixed = [k for k in range(len(carry)) if same[k]]
     moving = [k for k in range(len(carry)) if not same[k]]
     test_order = [*range(a), *[a + k for k in fixed], *[a + k for k in moving]]
-    turns = _turns(test, turn, a, b)
+    turns = _turns(e, test, turn, a, b)
     asked = body(test, test_order, [0], (), e.divide, e.runs_of(turns))
     turn, turn_xs, b = _without_invariants(
         e, turn, [*turn_consts, *carry], b, [b + k for k in fixed]
