@@ -105,6 +105,19 @@ def test_what_only_a_lifted_product_needs_is_lifted_with_it():
     assert "iota" not in [e.primitive.name for e in rest.eqns]
 
 
+def test_short_sums_are_lifted_and_what_is_made_of_them_is_not():
+    def fun(a, x):
+        return lax.fori_loop(0, 3, lambda i, x: x + ev.nn.log_softmax(a)[0], x)
+
+    (before, rest), _ = lifted(fun, A[:9], X)
+    names = [[e.primitive.name for e in jaxpr.eqns] for jaxpr in (before, rest)]
+    assert ["reduce_sum" in n for n in names] == ["reduce_max" in n for n in names] == [True, False]
+    assert ["exp" in n for n in names] == [True, False]
+    assert ["gather" in n or "dynamic_slice" in n or "slice" in n for n in names] == [False, True]
+    got, want = [ev.jit(fun, engine=e)(A[:9], X) for e in ("native", "xla")]
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
 def test_product_that_is_the_result_itself():
     fun = lambda a, x: lax.fori_loop(0, 3, lambda i, y: a @ a, a)  # noqa: E731
     np.testing.assert_array_equal(ev.jit(fun, engine="native")(A, X), ev.jit(lambda a: a @ a)(A))

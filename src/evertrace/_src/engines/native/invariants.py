@@ -1,14 +1,15 @@
 """What is the same in every turn of a loop, computed once before it.
 
-Only what is dear: a product of matrices, not an elementwise operation, which its kernel has at hand
-in less time than memory has its result.
+Only what is dear: a product of matrices or a sum, not an elementwise operation, which its kernel has
+at hand in less time than memory has its result.
 """
 
 from evertrace._src.core.jaxpr import Jaxpr, Literal
 from evertrace._src.engines.native.emit import tape_cost
+from evertrace._src.engines.native.repeats import is_cheap
 
 DEAR_FROM = 5e3
-"""Nanoseconds from which on an equation is dear."""
+"""Nanoseconds from which on an equation is dear that is cheap for each element."""
 
 DEAR_PER_BYTE = 0.2
 """Nanoseconds that it takes for each byte of its results, at least."""
@@ -49,7 +50,8 @@ def _is_dear(eqn):
     if type(size) is not int:  # one that a template leaves open
         return False
     cost = tape_cost([eqn])
-    return type(cost) is float and max(DEAR_FROM, DEAR_PER_BYTE * size) < cost < float("inf")
+    least = DEAR_FROM if is_cheap(eqn) else 0.0
+    return type(cost) is float and max(least, DEAR_PER_BYTE * size) < cost < float("inf")
 
 
 def _needed(eqns, wanted, known=()):

@@ -33,7 +33,7 @@ def _without(jaxpr):
         before = eqn.outvars if key is None else seen.setdefault(key, eqn.outvars)
         if before is not eqn.outvars:
             numbers.update(zip(eqn.outvars, _known(before, numbers), strict=True))
-            if not _is_cheap(eqn):
+            if not is_cheap(eqn):
                 firsts.update(zip(eqn.outvars, _known(before, firsts), strict=True))
                 continue
         elif eqn.primitive in _COPIES and eqn.invars[0].aval == eqn.outvars[0].aval:
@@ -44,7 +44,8 @@ def _without(jaxpr):
     return Jaxpr(jaxpr.constvars, jaxpr.invars, _known(jaxpr.outvars, firsts), eqns, jaxpr.effects)
 
 
-def _is_cheap(eqn):
+def is_cheap(eqn):
+    """Whether a kernel that reads the results computes them as quickly."""
     prim = eqn.primitive
     moves_all_alike = prim.moves and prim.linear  # unlike a sort
     return prim.elementwise or moves_all_alike or not eqn.invars
