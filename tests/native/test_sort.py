@@ -73,3 +73,19 @@ def test_few_and_many_numbers_are_in_the_same_order(size, dtype):
             np.testing.assert_array_equal(places, order)
             np.testing.assert_array_equal(values, y[order])
             np.testing.assert_array_equal(kernels.sort([y], 1)[0], y[order])
+
+
+@pytest.mark.parametrize("k", [1, 5, 16, 17, 200])
+@pytest.mark.parametrize("rows", [1, 8], ids=["shared row", "shared rows"])
+def test_the_largest_of_a_row_and_where_they_are(row, k, rows):
+    """Of few and of many, and of equal ones the first."""
+    size = SIZE * 4 // rows
+    x = np.stack([np.roll(np.tile(row, 4)[:size], 7 * i) for i in range(rows)])
+    keys = x
+    if x.dtype.kind == "f":  # all bits count: -0.0 is below 0.0, and NaNs are at both ends
+        bits = x.view(f"i{x.dtype.itemsize}")
+        keys = np.where(bits < 0, np.iinfo(bits.dtype).min - bits - 1, bits)
+    order = size - 1 - np.argsort(keys[:, ::-1], axis=1, kind="stable")[:, ::-1][:, :k]
+    values, places = kernels.top_k(x, k)
+    np.testing.assert_array_equal(places, order)
+    assert values.tobytes() == np.take_along_axis(x, order, 1).tobytes()

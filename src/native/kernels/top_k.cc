@@ -2,7 +2,8 @@
 //
 // Candidates are collected in a buffer. When it is full, all but the k largest are dropped, and from
 // then on an element has to exceed the least of these: in an array in no particular order that is
-// rare, and in any order the work is linear.
+// rare, and in any order the work is linear. A few are kept in order instead, so that the least of
+// them is known at once.
 
 #include <algorithm>
 #include <functional>
@@ -18,6 +19,8 @@ namespace evertrace {
 namespace {
 
 constexpr int64_t kBlock = 64;               // elements compared with the bound at once
+constexpr int64_t kSlice = 16;               // the same of those that few are kept of
+constexpr int64_t kFew = 16;                 // candidates up to which they are kept in order
 constexpr int64_t kParallelSize = 1 << 17;   // elements from which on threads share the work
 
 // A key with its position. Of equal keys the first one is the larger candidate.
@@ -45,6 +48,10 @@ class Best {
     for (int64_t i = begin; i < end; i += kBlock) {
       const int64_t count = std::min(kBlock, end - i);
       encode_(row + i * item_, count, keys);
+      if (k_ <= kFew) {
+        add_in_order(keys, i, count);
+        continue;
+      }
       if (has_bound_ && !any_above(keys, count)) continue;
       for (int64_t k = 0; k < count; ++k) {
         if (!has_bound_ || keys[k] > bound_) items_.push_back({keys[k], static_cast<int32_t>(i + k)});
@@ -78,6 +85,25 @@ class Best {
     Word any = 0;
     for (int64_t i = 0; i < count; ++i) any |= static_cast<Word>(keys[i] ^ kSign) > bound ? -1 : 0;
     return any != 0;
+  }
+
+  void add_in_order(const Key* keys, int64_t position, int64_t count) {
+    for (int64_t begin = 0; begin < count; begin += kSlice) {
+      const int64_t end = std::min(begin + kSlice, count);
+      if (has_bound_ && !any_above(keys + begin, end - begin)) continue;
+      for (int64_t i = begin; i < end; ++i) {
+        if (!has_bound_ || keys[i] > bound_) insert({keys[i], static_cast<int32_t>(position + i)});
+      }
+    }
+  }
+
+  void insert(Candidate<Key> candidate) {
+    if (!has_bound_) items_.push_back(candidate);
+    size_t i = items_.size() - 1;
+    for (; i > 0 && items_[i - 1].key < candidate.key; --i) items_[i] = items_[i - 1];
+    items_[i] = candidate;
+    has_bound_ = static_cast<int64_t>(items_.size()) == k_;
+    bound_ = items_.back().key;
   }
 
   void shrink() {
