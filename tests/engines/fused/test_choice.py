@@ -8,7 +8,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace._src import errors
-from evertrace._src.engines.fused import machine
+from evertrace._src.engines.fused import groups, machine
 from evertrace._src.engines.fused.groups import Fused, divided, of_several
 from evertrace._src.engines.native import costs, engine
 from evertrace._src.engines.native.engine import AUTO, compile_jaxpr
@@ -46,6 +46,44 @@ PAYS = {
 def test_what_pays_becomes_kernels(name):
     fun, args, want = PAYS[name]
     assert kernels(fun, *args, fuses=AUTO) == want
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """How often a kernel was written to know what it would take."""
+    calls, write = [], groups._Division._written
+    monkeypatch.setattr(
+        groups._Division, "_written", lambda self, group: calls.append(group) or write(self, group)
+    )
+    return calls
+
+
+def updated(count):
+    """Return a program of so many updates that a kernel would not make quicker, and arguments."""
+    arrays = [drawn((64, 400), seed=i) for i in range(2 * count)]
+    return lambda *xs: [
+        jnp.sin(x - 0.1 * g) for x, g in zip(xs[::2], xs[1::2], strict=True)
+    ], arrays
+
+
+def test_kernels_of_one_form_are_asked_about_once(written):
+    for count in (6, 12):
+        fun, arrays = updated(count)
+        assert kernels(fun, *arrays, fuses=AUTO)[0] == 0
+    assert len(written) == 2  # once for each program
+
+
+def test_what_takes_too_little_time_alone_is_not_written(written):
+    def layers(x, *ws):
+        for w in ws:
+            x = jnp.tanh(x @ w + 1)
+        return x
+
+    x = drawn((32, 64))
+    weights = [drawn((64, 64), seed=i) for i in range(80)]
+    made = compile_jaxpr(ev.make_jaxpr(layers)(x, *weights).jaxpr, True, (), AUTO)
+    assert made.loops > engine.FUSED_FROM_COST
+    assert not written
 
 
 def halved(x):

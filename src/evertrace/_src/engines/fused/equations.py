@@ -1,6 +1,7 @@
 """Which equations need which: what is computed for a value, who reads it, in which order."""
 
 from evertrace._src.core.jaxpr import Literal
+from evertrace._src.engines.numbering import key_of
 
 
 def readers(eqns, outputs):
@@ -29,6 +30,25 @@ def cone(makers, roots):
         elif x not in inside:
             read.add(x)
     return inside, read
+
+
+def form_of(makers, root):
+    """Return what a root has alike with those that are computed alike of other values."""
+    numbers, waiting, lines = {root: 0}, [root], []
+    while waiting:
+        x = waiting.pop()
+        if x not in makers:
+            lines.append((numbers[x], x.aval.shape, x.aval.dtype))
+            continue
+        ins = []
+        for v in makers[x].invars:
+            if type(v) is not Literal and v not in numbers:
+                numbers[v] = len(numbers)
+                waiting.append(v)
+            ins.append(v if type(v) is Literal else numbers[v])
+        key = key_of(makers[x], ins) or makers[x]  # which is like no other
+        lines.append((numbers[x], makers[x].outvars.index(x), key))
+    return tuple(lines)
 
 
 def held_by(group, inputs):

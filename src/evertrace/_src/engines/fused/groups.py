@@ -16,7 +16,14 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import machine
 from evertrace._src.engines.fused.bodies import Bodies, is_loop
 from evertrace._src.engines.fused.cuts import Cut
-from evertrace._src.engines.fused.equations import cone, held_by, in_order, readers, variables
+from evertrace._src.engines.fused.equations import (
+    cone,
+    form_of,
+    held_by,
+    in_order,
+    readers,
+    variables,
+)
 from evertrace._src.engines.fused.flat import Shared, flat
 from evertrace._src.engines.fused.function import Function, long_dimensions
 from evertrace._src.engines.fused.memory import NotFusible
@@ -187,7 +194,7 @@ def _size(variables):
     return sum([x.aval.size * x.aval.dtype.itemsize for x in variables])
 
 
-def divided(jaxpr, is_worth, most=lambda eqns: math.inf):
+def divided(jaxpr, is_worth, most=lambda eqns: math.inf, is_hopeless=None):
     """Return the `Program` of a jaxpr; its equations as they are if there are no kernels.
 
     Args:
@@ -195,11 +202,13 @@ def divided(jaxpr, is_worth, most=lambda eqns: math.inf):
       is_worth: from the equations that a kernel would hold and its cost, whether it is to be.
       most: from the equations that kernels can hold, how many instructions may be written to find
         those; then the rest is left.
+      is_hopeless: from the equations that a result needs, whether no kernel is written for it; nor
+        is one then for another result of the same form as one whose kernel was not worth it.
     """
     if not machine.is_there():
         return Program(jaxpr.eqns, jaxpr.outvars, {})
     eqns, outputs = flat(jaxpr)
-    division = _Division(eqns, outputs, is_worth, most)
+    division = _Division(eqns, outputs, is_worth, most, is_hopeless)
     kernels, left = division.kernels(), division.left()
     if not kernels:
         return Program(jaxpr.eqns, jaxpr.outvars, left)
@@ -281,7 +290,7 @@ class _Division:
       makers: the equations of those values that kernels can compute.
       stored: what other equations or kernels read; `waiting` are those that are not yet looked at,
         the last ones first.
-      refused: how many kernels were not worth it.
+      refused: how many kernels were not worth it; `forms` are theirs, see `form_of`.
       written: how many instructions were written to find them; `most` are, see `divided`.
       reasons: why equations are left to the tape, by their first results.
       readers: the first results of equations that read a value and are needed, by the value.
@@ -289,9 +298,9 @@ class _Division:
       plans: of what was written to find kernels, by what is computed.
     """
 
-    def __init__(self, eqns, outputs, is_worth, most):
-        self.is_worth = is_worth
-        self.refused, self.reasons = 0, {}
+    def __init__(self, eqns, outputs, is_worth, most, is_hopeless):
+        self.is_worth, self.is_hopeless = is_worth, is_hopeless
+        self.refused, self.forms, self.reasons = 0, {()}, {}
         self.written = 0
         self.found, self.earliest = {}, math.inf
         self.plans: dict[Any, Any] = {}
@@ -432,6 +441,10 @@ class _Division:
 
     def _kernel(self, root):
         """Return a kernel that computes a value, and others that gain by it; or None."""
+        form = self._form(root)
+        if form in self.forms:
+            self.refused, self.reason = self.refused + 1, "a kernel would not pay"
+            return None
         self.reason = "too much comes first"
         plan = self._plan_one(root)
         if plan is None:
@@ -447,10 +460,22 @@ class _Division:
         held = sorted(held_by(group, written.inputs), key=self._number)
         if not self.is_worth(held, ns):
             self.refused += 1
+            self.forms.update([form] if form else [])
             return None
         kernel = Function(group, written)
         text = kernel.whole()
         return Fused(group, text, kernel.inputs, kernel.units, written.work, len(held))
+
+    def _form(self, root):
+        """Return the form of what a result needs, that of nothing if it is hopeless, or None."""
+        if self.is_hopeless is None:
+            return None
+        makers = _Makers(self.makers, self.stored, [root], self.bodies)
+        held, read = cone(makers, [root])
+        if any(type(x) is Shared for x in read):  # computed by the same kernel
+            return None
+        is_hopeless = self.is_hopeless(list({id(eqn): eqn for eqn in held.values()}.values()))
+        return () if is_hopeless else form_of(makers, root)
 
     def _without_what_others_need(self, plan):
         """Return a plan that reads what is made of long reductions, if other kernels need it too.

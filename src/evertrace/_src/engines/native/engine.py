@@ -92,10 +92,15 @@ def _divider(fuses):
 
     def divide(jaxpr, runs):
         if fuses == AUTO:
-            least = costs.FUSED_NS_TO_COMPILE / costs.CALLS
-            is_worth = groups.of_gain(tape_cost, costs.FUSED_GAIN, least / runs)
+            least = costs.FUSED_NS_TO_COMPILE / costs.CALLS / runs
+            is_worth = groups.of_gain(tape_cost, costs.FUSED_GAIN, least)
             gain = runs * costs.CALLS / costs.FUSED_NS_TO_WRITE
-            return groups.divided(jaxpr, is_worth, lambda eqns: gain * loops_cost(eqns))
+            return groups.divided(
+                jaxpr,
+                is_worth,
+                lambda eqns: gain * loops_cost(eqns),
+                lambda eqns: tape_cost(eqns) < least,
+            )
         return groups.divided(jaxpr, groups.of_several(fuses))
 
     return divide

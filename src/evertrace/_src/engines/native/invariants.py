@@ -1,7 +1,7 @@
 """What is the same in every turn of a loop, computed once before it.
 
-Only what is dear: a product of matrices or a sum, not an elementwise operation, which its kernel has
-at hand in less time than memory has its result.
+Only what is dear: a product of matrices or a sum, not an elementwise operation, which its kernel
+has at hand in less time than memory has its result.
 """
 
 from evertrace._src.core.jaxpr import Jaxpr, Literal
