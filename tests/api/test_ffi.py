@@ -11,14 +11,14 @@ from evertrace import ffi, lax
 from evertrace import numpy as enp
 from evertrace._src import kernels
 from evertrace._src.control.ffi import attribute
-from evertrace._src.engines.xla import lapack
+from evertrace._src.engines.xla import solvers
 from evertrace.errors import JaxRuntimeError
 from evertrace.extend.core import Primitive
 from evertrace.interpreters import mlir
 
 pytestmark = pytest.mark.engine
 
-lapack.register()
+solvers.prepare("lapack_")
 RNG = np.random.default_rng(0)
 S = ev.ShapeDtypeStruct
 UPPER, LOWER = np.uint8(ord("U")), np.uint8(ord("L"))

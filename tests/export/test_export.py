@@ -251,8 +251,11 @@ def test_what_cannot_be_exported():
         _export(lambda x: ev.debug.print("{}", x), X)
     with pytest.raises(NotImplementedError, match="calls back into Python"):
         _export(lambda x: ev.pure_callback(np.sin, x, x), X)
-    with pytest.raises(NotImplementedError, match="made with LAPACK, on CPUs only"):
-        _export(jnp.linalg.inv, M, platforms=["cuda"])
+    with pytest.raises(NotImplementedError, match="schur: not built for CUDA"):
+        _export(lax.linalg.schur, M, platforms=["cuda"])
+    with pytest.raises(ValueError, match="calls cuhybrid_eig_real, which other processes need not"):
+        _export(lax.linalg.eig, M, platforms=["cuda"])
+    assert _export(jnp.linalg.inv, M, platforms=["cuda"]).platforms == ("cuda",)
 
 
 # -------------------------------------------------------------------------------- bytes

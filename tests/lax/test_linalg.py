@@ -108,7 +108,14 @@ UNSUPPORTED = [
         lambda a: linalg.eigh(a, implementation=linalg.EighImplementation.QDWH),
         NotImplementedError, "eigh: implementation=<EighImplementation.QDWH",
     ),
-    (lambda a: linalg.eig(a, use_magma=True), ValueError, "there is LAPACK only"),
+    (
+        lambda a: linalg.eig(a, use_magma=True), ValueError,
+        "eig: implementation=<EigImplementation.MAGMA: 'magma'> is not supported by CPUs",
+    ),
+    (
+        lambda a: linalg.svd(a, algorithm="QR"), NotImplementedError,
+        "svd: algorithm='QR' is not supported.*\n.*\n.*use a member of `lax.linalg.SvdAlgorithm`",
+    ),
     (lambda a: linalg.svd(a, subset_by_index=(0, 2)), ValueError, "exclude each other"),
     (lambda a: linalg.eigh(a, subset_by_index=(2, 5)), ValueError, r"\(0, 3\), got \(2, 5\)"),
     (lambda a: linalg.qdwh(a[:2]), ev.errors.ShapeError, r"m >= n; got shape \(2, 3\)"),

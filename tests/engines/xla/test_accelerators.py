@@ -4,8 +4,11 @@ There is none on most machines, so texts are looked at; `scripts/gpu` runs them 
 """
 
 import importlib
+import os
 import re
+import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +20,23 @@ from evertrace import lax
 from evertrace._src import extension
 from evertrace._src.engines import choice, runtime
 from evertrace._src.engines.protocol import Request
-from evertrace._src.engines.xla import compat
+from evertrace._src.engines.xla import compat, plugins, solvers
 from evertrace._src.engines.xla.lower import lower_jaxpr
 from evertrace._src.transforms.staging import hoist_consts
+from tests.pallas import ptx
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-# Decompositions are made with LAPACK, so on CPUs only.
-DECOMPOSITIONS = {
-    "principal_components": "gesdd",
-    "kalman_filter": "getrf",
-    "fit_by_newton": "getrf",
-}
+# What CUDA's plugin registers, of jax-cuda13-plugin 0.10.2: `scripts/nightly` asks it.
+REGISTERED = [
+    "cu_cholesky_update_ffi", "cu_lu_pivots_to_permutation", "cu_tridiagonal_solve_perturbed",
+    "cuhybrid_eig_comp", "cuhybrid_eig_real", "cuhybrid_geqp3", "cusolver_csrlsvqr_ffi",
+    "cusolver_geev_ffi", "cusolver_geqrf_ffi", "cusolver_gesvd_ffi", "cusolver_gesvdj_ffi",
+    "cusolver_gesvdp_ffi", "cusolver_getrf_ffi", "cusolver_orgqr_ffi", "cusolver_ormqr_ffi",
+    "cusolver_potrf_ffi", "cusolver_syevd_ffi", "cusolver_syrk_ffi", "cusolver_sytrd_ffi",
+    "cusparse_coo_fromdense_ffi", "cusparse_coo_matmat_ffi", "cusparse_coo_matvec_ffi",
+    "cusparse_coo_todense_ffi", "cusparse_csr_fromdense_ffi", "cusparse_csr_matmat_ffi",
+    "cusparse_csr_matvec_ffi", "cusparse_csr_todense_ffi", "cusparse_gtsv2_ffi",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -41,19 +50,102 @@ def programs():
 
 
 def test_benchmark_programs_lower_for_gpus_without_kernels_of_the_host(programs):
-    refused = {}
+    called = set()
     for name in programs.PROGRAMS:
         fun, args = programs.made(ev, name)
         jaxpr = hoist_consts(ev.make_jaxpr(fun)(*args).jaxpr)
-        try:
-            text, callbacks = lower_jaxpr(jaxpr, name, platform="gpu")
-        except NotImplementedError as error:
-            refused[name] = str(error).partition(":")[0]
-            continue
+        text, callbacks = lower_jaxpr(jaxpr, name, platform="gpu")
         assert compat.parse_module(text).operation.verify(), name
-        assert re.findall(r'call_target_name = "([^"]*)"', text) == [], name
+        called |= {*re.findall(r'call_target_name = "([^"]*)"', text)}
         assert callbacks == [], name
-    assert refused == DECOMPOSITIONS
+    kernels = {kernel.target for kernel in solvers.KERNELS["gpu"].values()}
+    assert "cusolver_getrf_ffi" in called <= kernels
+
+
+def test_kernels_that_are_called_are_those_that_the_plugin_registers():
+    assert {kernel.target for kernel in solvers.KERNELS["gpu"].values()} <= {*REGISTERED}
+
+
+@pytest.mark.ptx
+@pytest.mark.skipif(ptx.why_other() is not None, reason=str(ptx.why_other()))
+def test_the_plugin_registers_them_without_a_gpu():
+    code = (
+        "from evertrace._src.engines.xla import compat; compat.register_gpu_solvers('CUDA'); "
+        "compat.initialize_hybrid_kernels(); "
+        "print(*sorted(name for name, *_ in compat.gpu_solvers('CUDA')))"
+    )
+    env = {**os.environ, "PYTHONPATH": ptx.FOLDER}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == REGISTERED
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("cuda", "cusolver_getrf_ffi"), ("rocm", "hipsolver_getrf_ffi")]
+)
+def test_a_plugin_is_started_with_its_kernels(monkeypatch, name, said):
+    """Programs' texts have CUDA's names on both platforms."""
+    platform, told, batched = name.upper(), [], []
+    extension = types.SimpleNamespace(
+        register_custom_type=print,
+        register_custom_call_target=print,
+        ffi_types=dict,
+        ffi_handlers=lambda: {"mine": "handler"},
+    )
+    for module in ("gpu_solver", "gpu_linalg", "gpu_sparse"):
+        kernels = [(said, "kernel", 1)] if module == "gpu_solver" else []
+        fake = types.SimpleNamespace(
+            registrations=lambda kernels=kernels: {"CUDA": [], "ROCM": [], platform: kernels},
+            batch_partitionable_targets=lambda kernels=kernels: [k[0] for k in kernels],
+        )
+        monkeypatch.setitem(sys.modules, f"jaxlib.{module}", fake)
+    fake = types.SimpleNamespace(
+        register_custom_type_handler=lambda *args: None,
+        register_custom_call_handler=lambda where, handler: told.append((where, "handler")),
+        register_custom_call_target=lambda *args, **kwargs: told.append((*args, *kwargs.values())),
+        register_custom_call_as_batch_partitionable=batched.append,
+        generate_pjrt_gpu_plugin_options=dict,
+        make_c_api_client=lambda name, options: "client",
+    )
+    monkeypatch.setattr(compat, "xla_client", fake)
+    monkeypatch.setattr(compat, "load_plugin", lambda name, library: "api")
+    monkeypatch.setattr(plugins, "_preload_cuda_libraries", lambda: None)
+    monkeypatch.setattr(plugins, "_import_kernels", lambda plugin: extension)
+    assert plugins.start(plugins.Plugin(name, "/opt/library.so", "kernels")) == "client"
+    assert told == [
+        (platform, "handler"),  # before what is handed to it
+        ("mine", "handler", platform, 1),
+        ("cusolver_getrf_ffi", "kernel", platform, 1),
+    ]
+    assert batched == ["cusolver_getrf_ffi"]
+
+
+@pytest.mark.parametrize("name", ["schur", "hessenberg"])
+def test_what_is_lapacks_alone_is_refused_for_gpus(name):
+    def program(a):
+        return getattr(lax.linalg, name)(a)
+
+    traced = ev.jit(program).trace(jnp.eye(3))
+    with pytest.raises(NotImplementedError) as caught:
+        traced.lower(lowering_platforms=("cuda",))
+    said = str(caught.value)
+    assert said.startswith(f"{name}: not built for CUDA: this decomposition is LAPACK's")
+    assert re.search(r"at tests/engines/xla/test_accelerators.py:\d+ in program", said)
+    assert "Fix: run this part on a CPU device" in said
+
+
+def test_an_algorithm_that_gpus_do_not_have_is_refused_for_them():
+    def program(a):
+        return lax.linalg.svd(a, algorithm=lax.linalg.SvdAlgorithm.DIVIDE_AND_CONQUER)
+
+    traced = ev.jit(program).trace(jnp.eye(3))
+    with pytest.raises(NotImplementedError) as caught:
+        traced.lower(lowering_platforms=("cuda",))
+    said = str(caught.value)
+    assert said.startswith("svd: algorithm=<SvdAlgorithm.DIVIDE_AND_CONQUER")
+    assert "is not supported by GPUs" in said
+    assert re.search(r"at tests/engines/xla/test_accelerators.py:\d+ in program", said)
+    assert "or use one of SvdAlgorithm.DEFAULT, SvdAlgorithm.JACOBI, SvdAlgorithm.QR" in said
 
 
 @pytest.mark.skipif(not extension.is_built(), reason="there are no tapes without the C++")

@@ -15,6 +15,7 @@ import gc
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType, TracebackType
@@ -502,6 +503,39 @@ def register_gpu_extension(extension: ModuleType, platform: str, api: Any) -> No
         xla_client.register_custom_type(name, value, platform=platform)
     for name, value in extension.ffi_handlers().items():
         xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
+    register_gpu_solvers(platform)
+
+
+_GPU_SOLVERS = ("gpu_solver", "gpu_linalg", "gpu_sparse")
+
+
+def gpu_solvers(platform: str) -> list[tuple[str, Any, int]]:
+    """The kernels for factors and spectra of an installed plugin: name, handler, interface.
+
+    They go by CUDA's names on both platforms, since these are in the programs' texts.
+    """
+    found = []
+    for module in _GPU_SOLVERS:
+        kernels = importlib.import_module(f"jaxlib.{module}").registrations()[platform]
+        found += [(re.sub("^hip", "cu", name), *rest) for name, *rest in kernels]
+    return found
+
+
+def register_gpu_solvers(platform: str) -> None:
+    """Make a GPU plugin's kernels for factors and spectra known to XLA."""
+    for name, kernel, api_version in gpu_solvers(platform):
+        xla_client.register_custom_call_target(
+            name, kernel, platform=platform, api_version=api_version
+        )
+    for module in _GPU_SOLVERS:
+        for name in importlib.import_module(f"jaxlib.{module}").batch_partitionable_targets():
+            xla_client.register_custom_call_as_batch_partitionable(re.sub("^hip", "cu", name))
+
+
+@functools.cache
+def initialize_hybrid_kernels() -> None:
+    """Find LAPACK for those kernels of a GPU plugin that work on the host, if there is one."""
+    importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
 
 
 def register_kernels(handlers: dict[str, Any]) -> None:

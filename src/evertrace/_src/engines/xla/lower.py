@@ -224,12 +224,14 @@ class Builder:
       constants: names of the constants of one value in this region so far, by their text.
       token: the token of the last effect, or None before the first.
       location: what is written behind operations of where they come from, if it is wanted.
+      src: the user's line of the equation that is being written, for errors, if it is known.
     """
 
     def __init__(self, module):
         self.module, self.lines = module, []
         self.constants = {}
         self.location = ""
+        self.src = None
         self.count = 0
         self.token = None
 
@@ -432,6 +434,7 @@ class Builder:
         prim, outvars = eqn.primitive, eqn.outvars
         operands = [self._operand(x, name) for x, name in zip(eqn.invars, names, strict=True)]
         outs = [v.aval for v in outvars] if prim.multiple_results else outvars[0].aval
+        self.src = eqn.src
         try:
             made = self.apply(prim, outs, operands, eqn.params)
         except Exception as error:

@@ -8,7 +8,10 @@ from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.lower import Divided, lower_jaxpr
 from evertrace._src.engines.xla.text import quoted
 
-STABLE_TARGET = re.compile(r"lapack_\w+_ffi|shape_assertion|stablehlo\.dynamic_\w+")
+STABLE_TARGET = re.compile(
+    r"lapack_\w+_ffi|shape_assertion|stablehlo\.dynamic_\w+|cu_lu_pivots_to_permutation|"
+    r"cusolver_(getrf|geqrf|orgqr|potrf|syevd|gesvdj?|sytrd)_ffi|cusparse_gtsv2_ffi"
+)
 """Custom calls that jaxlib keeps for programs of earlier releases."""
 
 _TARGET = re.compile(r'call_target_name = "([^"]*)"|custom_call @([\w.]+)')

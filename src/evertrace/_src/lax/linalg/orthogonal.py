@@ -98,7 +98,8 @@ def qr(
       pivoting: whether to permute columns so that the diagonal of R does not grow.
       full_matrices: whether Q is ``[..., m, m]`` and R ``[..., m, n]``; else both are cut to k, the
         smaller of m and n, ``[..., m, k]`` and ``[..., k, n]``.
-      use_magma: has no effect on CPUs.
+      use_magma: whether MAGMA pivots on GPUs, by default where it is installed; has no effect on
+        CPUs.
 
     Returns:
       Q and R; with `pivoting` also the permutation, int32 ``[..., n]``: ``x[:, p] == Q @ R``.
@@ -114,7 +115,10 @@ def qr(
     if not is_empty(x):
         return tuple(
             ops.qr_p.bind(
-                x, pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma
+                x,
+                pivoting=bool(pivoting),
+                full_matrices=bool(full_matrices),
+                use_magma=None if use_magma is None else bool(use_magma),
             )
         )
     k = m if full_matrices else 0

@@ -25,30 +25,17 @@ from evertrace._src.ops.linalg.algorithms import (
 )
 from evertrace._src.ops.slicing import slice_in_dim
 
-_SVD_ALGORITHMS = (
-    None,
-    SvdAlgorithm.DEFAULT,
-    SvdAlgorithm.DIVIDE_AND_CONQUER,
-    SvdAlgorithm.QR,
-)
 
+def _member(name, argument, value, kind):
+    """Return the algorithm that a user asks for, or None; whether it is there is asked later.
 
-def _check_algorithm(name, argument, value, known):
-    if value not in known:
-        raise errors.unsupported(
-            name, argument, value, f"leave `{argument}` out; on CPUs the algorithm is LAPACK's."
-        )
-
-
-def _check_eig(implementation, use_magma):
-    if use_magma or implementation not in (None, EigImplementation.LAPACK):
-        raise errors.user_error(
-            ValueError,
-            f"eig: on CPUs there is LAPACK only; got implementation={implementation!r} and "
-            f"use_magma={use_magma!r}.",
-            fix="leave them out.",
-            anchor="choice",
-        )
+    Raises:
+      NotImplementedError: it is no member of the enum.
+    """
+    if value is not None and not isinstance(value, kind):
+        fix = f"use a member of `lax.linalg.{kind.__name__}`."
+        raise errors.unsupported(name, argument, value, fix)
+    return value
 
 
 def _subset(name, subset, size):
@@ -93,7 +80,7 @@ def eigh(
       sort_eigenvalues: eigenvalues are ascending either way.
       subset_by_index: pair (start, end): which of the ascending eigenvalues to return; all of them
         are computed. Differs from JAX, which knows it on TPUs only.
-      implementation: None or ``EighImplementation.QR``; the others are for accelerators.
+      implementation: None or an `EighImplementation`: QR, on GPUs also JACOBI.
 
     Returns:
       v ``[..., n, n]``, whose columns are the normalised eigenvectors, and w ``[..., n]``, real; or
@@ -108,7 +95,7 @@ def eigh(
     x = as_square("eigh", x)
     n = x.shape[-1]
     start, end = _subset("eigh", subset_by_index, n)
-    _check_algorithm("eigh", "implementation", implementation, (None, EighImplementation.QR))
+    implementation = _member("eigh", "implementation", implementation, EighImplementation)
     if is_empty(x):
         return x, zeros_beside(x, n, dtype=matrices.real_dtype(x.dtype))
     v, w = ops.eigh_p.bind(
@@ -140,8 +127,8 @@ def svd(
       subset_by_index: pair (start, end): which of the descending singular values to return; all of
         them are computed. Vectors must not be complete bases then. Differs from JAX, which knows it
         on TPUs only.
-      algorithm: None, or an `SvdAlgorithm`: DEFAULT, DIVIDE_AND_CONQUER or QR; the others are for
-        accelerators.
+      algorithm: None, or an `SvdAlgorithm`: DEFAULT, DIVIDE_AND_CONQUER or QR on CPUs; DEFAULT,
+        JACOBI, QR or POLAR on GPUs.
 
     Returns:
       ``(u, s, vh)``, or s alone; s is real, descending, ``[..., k]``. Derivatives of vectors are
@@ -155,7 +142,7 @@ def svd(
     m, n = x.shape[-2:]
     k = dims.min_of(m, n)
     start, end = _subset("svd", subset_by_index, k)
-    _check_algorithm("svd", "algorithm", algorithm, _SVD_ALGORITHMS)
+    algorithm = _member("svd", "algorithm", algorithm, SvdAlgorithm)
     if compute_uv and full_matrices and (start, end) != (0, k):
         raise errors.user_error(
             ValueError,
@@ -199,8 +186,8 @@ def eig(
       enable_eigvec_derivs: whether eigenvectors may be differentiated, as those of length 1 whose
         largest component is real. That has a meaning where eigenvalues differ, and where no two
         components of a vector are the largest.
-      implementation: None or ``EigImplementation.LAPACK``.
-      use_magma: an older way to ask for another library; must not be True.
+      implementation: None or an `EigImplementation`: LAPACK, on GPUs also MAGMA.
+      use_magma: an older way to ask for MAGMA (True) or LAPACK (False).
 
     Returns:
       w ``[..., n]``, then the left and the right eigenvectors that were asked for, the columns of
@@ -215,7 +202,9 @@ def eig(
       Array([1., 3.], dtype=float32)
     """
     x = as_square("eig", x)
-    _check_eig(implementation, use_magma)
+    implementation = _member("eig", "implementation", implementation, EigImplementation)
+    if implementation is None and use_magma is not None:
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
     wanted = bool(compute_left_eigenvectors), bool(compute_right_eigenvectors)
     if is_empty(x):
         dtype = complex_dtype(x.dtype)

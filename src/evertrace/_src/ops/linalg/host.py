@@ -13,6 +13,7 @@ import importlib
 import numpy as np
 
 from evertrace._src import config, extension, kernels
+from evertrace._src.ops.linalg import algorithms
 from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from evertrace._src.ops.linalg.matrices import real_dtype
 
@@ -238,6 +239,7 @@ def qr(a, *, pivoting, full_matrices, use_magma):
 
 def eigh(a, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     """Return eigenvectors and ascending eigenvalues of Hermitian matrices."""
+    algorithms.check("eigh", algorithm, "cpu")
     n = a.shape[-1]
 
     def one(x):
@@ -250,6 +252,7 @@ def eigh(a, *, lower, sort_eigenvalues, subset_by_index, algorithm):
 
 def svd(a, *, full_matrices, compute_uv, subset_by_index, algorithm):
     """Return singular values, left vectors and adjoint right vectors."""
+    algorithms.check("svd", algorithm, "cpu")
     m, n = a.shape[-2:]
     k = min(m, n)
     by_iteration = algorithm is SvdAlgorithm.QR
@@ -275,6 +278,7 @@ def eig(
     implementation,
 ):
     """Return eigenvalues, and left and right eigenvectors if they are asked for."""
+    algorithms.check("eig", implementation, "cpu")
     n = a.shape[-1]
     dtype = np.result_type(a.dtype, np.complex64)
     vectors = compute_left_eigenvectors, compute_right_eigenvectors

@@ -7,7 +7,7 @@ from evertrace._src.engines.native.emit import CODES, NotNative, emission, kind_
 from evertrace._src.engines.native.rules.reduce import kernel
 from evertrace._src.engines.native.rules.structural import permuted
 from evertrace._src.ops import linalg as ops
-from evertrace._src.ops.linalg import host, solving, updates
+from evertrace._src.ops.linalg import algorithms, host, solving, updates
 from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from evertrace._src.transforms.staging import stage
 
@@ -24,10 +24,19 @@ def _called(e, name, arrays, outs, ns, options=()):
     return kernel(e, name, arrays, outs, tuple(map(int, options)), ns * steps, compilation)
 
 
-def _kernel(prim, ns, options=lambda params: ()):
-    """Make the kernel of its name the rule of a primitive; `options` are read from its params."""
+def _kernel(prim, ns, options=lambda params: (), algorithm=None):
+    """Make the kernel of its name the rule of a primitive.
+
+    Args:
+      prim: the primitive.
+      ns: nanoseconds of a step.
+      options: function from its params to the numbers that the kernel takes.
+      algorithm: name of the param that says by which algorithm it is computed.
+    """
 
     def rule(e, eqn, xs):
+        if algorithm is not None:
+            algorithms.check(prim.name, eqn.params[algorithm], "cpu", eqn.src)
         arrays = [(x, v.aval.shape) for x, v in zip(xs, eqn.invars, strict=True)]
         outs = [(kind_of(v.aval)[0], v.aval.shape) for v in eqn.outvars]
         ys = _called(e, prim.name, arrays, outs, ns, options(eqn.params))
@@ -43,12 +52,13 @@ _kernel(ops.geqrf_p, _NS_PER_STEP)
 _kernel(ops.householder_product_p, _NS_PER_STEP)
 _kernel(ops.ormqr_p, _NS_PER_STEP, lambda p: (p["left"], p["transpose"]))
 _kernel(ops.qr_p, 2 * _NS_PER_STEP)
-_kernel(ops.eigh_p, 3.0, lambda p: (p["lower"],))
-_kernel(ops.svd_p, 0.6, lambda p: (p["algorithm"] is SvdAlgorithm.QR,))
+_kernel(ops.eigh_p, 3.0, lambda p: (p["lower"],), "algorithm")
+_kernel(ops.svd_p, 0.6, lambda p: (p["algorithm"] is SvdAlgorithm.QR,), "algorithm")
 _kernel(
     ops.eig_p,
     10.0,
     lambda p: (p["compute_left_eigenvectors"], p["compute_right_eigenvectors"]),
+    "implementation",
 )
 _kernel(ops.schur_p, 10.0)
 _kernel(ops.hessenberg_p, 1.0)

@@ -2,7 +2,7 @@
 
 from evertrace._src import errors
 from evertrace._src.control.exported import call_exported_p
-from evertrace._src.engines.xla import compat, lapack, portable
+from evertrace._src.engines.xla import compat, portable, solvers
 from evertrace._src.engines.xla.lower import lowering
 
 
@@ -36,8 +36,8 @@ def _include(module, program):
             ) from error
         module.functions += texts.values()
         found = module.names[id(program)] = fresh["main"]
-        if any("@lapack_" in text for text in texts.values()):
-            lapack.register()
+        for text in texts.values():
+            solvers.prepare(text)
     return found
 
 

@@ -1,13 +1,13 @@
-"""Linear algebra in compiled programs: LAPACK's kernels on the CPU.
+"""Linear algebra in compiled programs: kernels of LAPACK and CUDA, and what is made of them.
 
-Triangular solves and Cholesky factors are operations of StableHLO, which other platforms have.
+Which platform has which kernel is the table of `solvers`. Triangular solves are an operation of
+StableHLO where there is none, and so are Cholesky factors.
 """
 
 import numpy as np
 
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla import lapack
-from evertrace._src.engines.xla.lapack import character
+from evertrace._src.engines.xla import solvers
 from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.text import bool_attr, int_attr
 from evertrace._src.ops import linalg as ops
@@ -25,8 +25,12 @@ from evertrace._src.ops.elementwise import (
     mul_p,
     sub_p,
 )
-from evertrace._src.ops.linalg import matrices, solving, updates
-from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
+from evertrace._src.ops.linalg import algorithms, matrices, solving, updates
+from evertrace._src.ops.linalg.algorithms import (
+    EighImplementation,
+    EigImplementation,
+    SvdAlgorithm,
+)
 from evertrace._src.ops.reduce import spread_over
 from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import pad, slice_in_dim
@@ -47,7 +51,7 @@ def composed(b, fun, *operands):
 
 
 def _info(aval):
-    """Return the aval of the codes that LAPACK returns for a stack of matrices."""
+    """Return the aval of the codes that say how a stack of matrices fared."""
     return ShapedArray(aval.shape[:-2], np.int32)
 
 
@@ -56,13 +60,12 @@ def _info(aval):
 
 @lowering.define(ops.cholesky_p)
 def _cholesky(b, out, a):
-    if b.module.platform != "cpu":
+    if not solvers.has(b, "cholesky"):
         factor = b.op("stablehlo.cholesky", [a], out, {"lower": "true"})
         return composed(b, matrices.tril, factor)
-    attrs = {"uplo": character("L")}
-    batch = a.aval.ndim - 2
-    factor, info = lapack.call(b, "potrf", [a], [out, _info(out)], batch, attrs, {0: 0})
-    return composed(b, matrices.tril, *lapack.or_nan(b, info, [factor]))
+    outs, batch = [out, _info(out)], a.aval.ndim - 2
+    factor, info = solvers.call(b, "cholesky", [a], outs, batch, {0: 0}, lower=True)
+    return composed(b, matrices.tril, *solvers.or_nan(b, info, [factor]))
 
 
 @lowering.define(ops.symmetric_product_p)
@@ -115,7 +118,7 @@ def _triangular_solve(b, out, a, rhs, *, left_side, lower, transpose_a, conjugat
     if conjugate_a and not transpose_a and is_complex:
         a = composed(b, conj, a)
     adjoint = transpose_a and conjugate_a and is_complex
-    if b.module.platform != "cpu":
+    if not solvers.has(b, "triangular_solve"):
         kind = "ADJOINT" if adjoint else "TRANSPOSE" if transpose_a else "NO_TRANSPOSE"
         return b.op(
             "stablehlo.triangular_solve",
@@ -128,22 +131,27 @@ def _triangular_solve(b, out, a, rhs, *, left_side, lower, transpose_a, conjugat
                 "unit_diagonal": bool_attr(unit_diagonal),
             },
         )
-    attrs = {
-        "diag": character("U" if unit_diagonal else "N"),
-        "side": character("L" if left_side else "R"),
-        "trans_x": character("C" if adjoint else "T" if transpose_a else "N"),
-        "uplo": character("L" if lower else "U"),
-    }
-    return lapack.call(b, "trsm", [a, rhs], [out], out.ndim - 2, attrs, {1: 0})[0]
+    return solvers.call(
+        b,
+        "triangular_solve",
+        [a, rhs],
+        [out],
+        out.ndim - 2,
+        {1: 0},
+        left_side=left_side,
+        lower=lower,
+        kind="C" if adjoint else "T" if transpose_a else "N",
+        unit_diagonal=unit_diagonal,
+    )[0]
 
 
 @lowering.define(ops.lu_p)
 def _lu(b, outs, a):
     factors, pivots, rows = outs
-    packed, pivots, _ = lapack.call(
-        b, "getrf", [a], [factors, pivots, _info(factors)], factors.ndim - 2, None, {0: 0}
+    packed, pivots, _ = solvers.call(
+        b, "lu", [a], [factors, pivots, _info(factors)], factors.ndim - 2, {0: 0}
     )
-    one = b.full_like(pivots, 1)  # LAPACK counts from 1
+    one = b.full_like(pivots, 1)  # kernels count from 1
     pivots = b.op("stablehlo.subtract", [pivots, one], pivots.aval)
     return [packed, pivots, _permutation(b, rows, pivots)]
 
@@ -161,7 +169,9 @@ def _lu_pivots_to_permutation(b, out, pivots, *, permutation_size):
 
 
 def _permutation(b, out, pivots):
-    """Write the loop over the swaps ``i <-> pivots[i]`` of an identity permutation."""
+    """Write the swaps ``i <-> pivots[i]`` of an identity permutation: a kernel, or the loop."""
+    if solvers.has(b, "lu_pivots_to_permutation"):
+        return solvers.call(b, "lu_pivots_to_permutation", [pivots], [out], out.ndim - 1)[0]
     counter = ShapedArray((), np.int32)
     last, number = out.ndim - 1, pivots.shape[-1]
     start = b.op("stablehlo.iota", [], out, {"iota_dimension": int_attr(last)})
@@ -220,11 +230,13 @@ def _lu_solve(b, out, *operands, **params):
 
 @lowering.define(ops.tridiagonal_solve_p)
 def _tridiagonal_solve(b, out, dl, d, du, rhs, *, perturb_singular):
-    operands = [dl, d, du, rhs]
+    operands, batch = [dl, d, du, rhs], out.ndim - 2
+    if b.module.platform != "cpu":  # the kernel spoils nothing but the sides, and returns no code
+        return solvers.call(b, "tridiagonal_solve", operands, [out], batch, {3: 0})[0]
     outs = [*[x.aval for x in operands], _info(out)]
     same = {i: i for i in range(4)}
-    *_, x, info = lapack.call(b, "gtsv", operands, outs, out.ndim - 2, None, same)
-    return lapack.or_nan(b, info, [x])[0]
+    *_, x, info = solvers.call(b, "tridiagonal_solve", operands, outs, batch, same)
+    return solvers.or_nan(b, info, [x])[0]
 
 
 # ---------------------------------------------------------------- orthogonal factors
@@ -232,18 +244,20 @@ def _tridiagonal_solve(b, out, dl, d, du, rhs, *, perturb_singular):
 
 @lowering.define(ops.geqrf_p)
 def _geqrf(b, outs, a):
-    return lapack.call(b, "geqrf", [a], outs, a.aval.ndim - 2, None, {0: 0})
+    return solvers.call(b, "geqrf", [a], outs, a.aval.ndim - 2, {0: 0})
 
 
 @lowering.define(ops.householder_product_p)
 def _householder_product(b, out, a, taus):
-    return lapack.call(b, "orgqr", [a, taus], [out], out.ndim - 2, None, {0: 0})[0]
+    return solvers.call(b, "householder_product", [a, taus], [out], out.ndim - 2, {0: 0})[0]
 
 
 @lowering.define(ops.ormqr_p)
 def _ormqr(b, out, a, taus, c, *, left, transpose):
-    attrs = {"left": bool_attr(left), "transpose": bool_attr(transpose)}
-    return lapack.call(b, "ormqr", [a, taus, c], [out], out.ndim - 2, attrs, {2: 0})[0]
+    operands, batch = [a, taus, c], out.ndim - 2
+    return solvers.call(b, "ormqr", operands, [out], batch, {2: 0}, left=left, transpose=transpose)[
+        0
+    ]
 
 
 @lowering.define(ops.qr_p)
@@ -254,9 +268,9 @@ def _qr(b, outs, a, *, pivoting, full_matrices, use_magma):
     batch = a.aval.ndim - 2
     packed_taus = [a.aval, a.aval.update(shape=(*a.shape[:-2], min(m, n)))]
     if pivoting:
-        packed, taus, columns = _pivoted(b, a, packed_taus, columns[0])
+        packed, taus, columns = _pivoted(b, a, packed_taus, columns[0], use_magma)
     else:
-        packed, taus = lapack.call(b, "geqrf", [a], packed_taus, batch, None, {0: 0})
+        packed, taus = solvers.call(b, "geqrf", [a], packed_taus, batch, {0: 0})
 
     def reflectors(x):
         x = slice_in_dim(x, 0, min(n, k), batch + 1)
@@ -266,18 +280,27 @@ def _qr(b, outs, a, *, pivoting, full_matrices, use_magma):
         return matrices.triu(slice_in_dim(x, 0, k, batch))
 
     start = composed(b, reflectors, packed)
-    (q,) = lapack.call(b, "orgqr", [start, taus], [q], batch, None, {0: 0})
+    (q,) = solvers.call(b, "householder_product", [start, taus], [q], batch, {0: 0})
     return [q, composed(b, upper, packed), *columns]
 
 
-def _pivoted(b, a, packed_taus, columns):
+_MAGMA = {None: "auto", True: "on", False: "off"}
+
+
+def _pivoted(b, a, packed_taus, columns, use_magma):
     """Write a QR factorisation with pivoting: reflectors, factors, and a list of the columns."""
     free = b.constant(0, columns)  # no column is bound to stay in front
     packed, taus = packed_taus
-    packed, chosen, taus = lapack.call(
-        b, "geqp3", [a, free], [packed, columns, taus], a.aval.ndim - 2, None, {0: 0, 1: 1}
+    packed, chosen, taus = solvers.call(
+        b,
+        "pivoted_qr",
+        [a, free],
+        [packed, columns, taus],
+        a.aval.ndim - 2,
+        {0: 0, 1: 1},
+        magma=_MAGMA[use_magma],
     )
-    one = b.full_like(chosen, 1)  # LAPACK counts from 1
+    one = b.full_like(chosen, 1)  # kernels count from 1
     return packed, taus, [b.op("stablehlo.subtract", [chosen, one], columns)]
 
 
@@ -286,29 +309,93 @@ def _pivoted(b, a, packed_taus, columns):
 
 @lowering.define(ops.eigh_p)
 def _eigh(b, outs, a, *, lower, sort_eigenvalues, subset_by_index, algorithm):
-    attrs = {"mode": character("V"), "uplo": character("L" if lower else "U")}
-    batch = a.aval.ndim - 2
-    v, w, info = lapack.call(b, "syevd", [a], [*outs, _info(a.aval)], batch, attrs, {0: 0})
-    return lapack.or_nan(b, info, [v, w])
+    algorithms.check("eigh", algorithm, b.module.platform, b.src)
+    v, w, info = solvers.call(
+        b,
+        "eigh",
+        [a],
+        [*outs, _info(a.aval)],
+        a.aval.ndim - 2,
+        {0: 0},
+        lower=lower,
+        algorithm=(None, EighImplementation.QR, EighImplementation.JACOBI).index(algorithm),
+    )
+    return solvers.or_nan(b, info, [v, w])
 
 
 @lowering.define(ops.svd_p)
 def _svd(b, outs, a, *, full_matrices, compute_uv, subset_by_index, algorithm):
-    m, n = a.shape[-2:]
-    mode = ("A" if full_matrices else "S") if compute_uv else "N"
+    algorithms.check("svd", algorithm, b.module.platform, b.src)
+    if b.module.platform == "gpu":
+        return _svd_on_gpu(b, outs, a, full_matrices, compute_uv, algorithm)
     if not compute_uv:
-        rest = a.shape[:-2]
-        outs = [outs[0], *[a.aval.update(shape=(*rest, size, size)) for size in (m, n)]]
-    _, s, u, vh, info = lapack.call(
-        b,
-        "gesvd" if algorithm is SvdAlgorithm.QR else "gesdd",
-        [a],
-        [a.aval, *outs, _info(a.aval)],
-        a.aval.ndim - 2,
-        {"mode": character(mode)},
-        {0: 0},
+        outs = [outs[0], *[matrices.shaped(a.aval, size, size) for size in a.shape[-2:]]]
+    name = "svd_by_qr" if algorithm is SvdAlgorithm.QR else "svd"
+    return _svd_by(b, name, a, outs, compute_uv=compute_uv, full_matrices=full_matrices)
+
+
+def _svd_by(b, name, a, outs, row_major=False, *, compute_uv, **options):
+    """Call a kernel that returns what is left of the matrix, values, two sets of vectors, a code.
+
+    Returns:
+      The values, and with `compute_uv` the vectors; NaN where the kernel failed.
+    """
+    outs, batch = [a.aval, *outs, _info(a.aval)], a.aval.ndim - 2
+    _, *found, info = solvers.call(
+        b, name, [a], outs, batch, {0: 0}, row_major, compute_uv=compute_uv, **options
     )
-    return lapack.or_nan(b, info, [s, u, vh] if compute_uv else [s])
+    return solvers.or_nan(b, info, found if compute_uv else found[:1])
+
+
+_LARGEST_TO_ROTATE = 1024  # rows and columns up to which CUDA's default are Jacobi's rotations
+_LARGEST_TO_ROTATE_WHOLE = 32  # up to which these compute complete vectors, whatever is asked
+
+
+def _svd_on_gpu(b, outs, a, full_matrices, compute_uv, algorithm):
+    """Write the singular values of CUDA's kernels, and the vectors if they are asked for."""
+    m, n = a.shape[-2:]
+    if algorithm in (None, SvdAlgorithm.DEFAULT):
+        rotates = m <= _LARGEST_TO_ROTATE and n <= _LARGEST_TO_ROTATE
+        algorithm = SvdAlgorithm.JACOBI if rotates else SvdAlgorithm.QR
+    if algorithm is SvdAlgorithm.QR:
+        return _svd_by_qr_on_gpu(b, outs, a, full_matrices, compute_uv)
+    is_whole = full_matrices or not compute_uv
+    name = "svd_by_polar"
+    if algorithm is SvdAlgorithm.JACOBI:
+        name, is_whole = "svd", is_whole or min(m, n) <= _LARGEST_TO_ROTATE_WHOLE
+    k = min(m, n)
+    shapes = [(m, m if is_whole else k), (n, n if is_whole else k)]
+    made = [outs[0], *[matrices.shaped(a.aval, *shape) for shape in shapes]]
+    s, *vectors = _svd_by(b, name, a, made, compute_uv=compute_uv, full_matrices=is_whole)
+    if not compute_uv:
+        return [s]
+    columns = a.aval.ndim - 1
+    if not full_matrices:
+        vectors = [composed(b, lambda x: slice_in_dim(x, 0, k, columns), x) for x in vectors]
+    u, v = vectors
+    return [s, u, composed(b, matrices.adjoint, v)]
+
+
+def _svd_by_qr_on_gpu(b, outs, a, full_matrices, compute_uv):
+    """Write CUDA's iteration for matrices of at least as many rows as columns, or transposed ones.
+
+    A transposed matrix has the vectors of the other side: they come first.
+    """
+    m, n = a.shape[-2:]
+    transposed = m < n
+    vectors = outs[1:] if compute_uv else [ShapedArray((), a.dtype)] * 2
+    order = slice(None, None, -1 if transposed else 1)
+    s, *found = _svd_by(
+        b,
+        "svd_by_qr",
+        a,
+        [outs[0], *vectors[order]],
+        row_major=transposed,
+        compute_uv=compute_uv,
+        full_matrices=full_matrices or not compute_uv,
+        transposed=transposed,
+    )
+    return [s, *found[order]]
 
 
 @lowering.define(ops.eig_p)
@@ -322,57 +409,60 @@ def _eig(
     enable_eigvec_derivs,
     implementation,
 ):
+    algorithms.check("eig", implementation, b.module.platform, b.src)
     values = outs[0]
     vectors = values.update(shape=a.shape)
     wanted = [compute_left_eigenvectors, compute_right_eigenvectors]
-    attrs = {
-        name: character("V" if on else "N")
-        for name, on in zip(("compute_left", "compute_right"), wanted, strict=True)
-    }
     parts = _eigenvalue_avals(a.aval, values)
-    *w, left, right, info = lapack.call(
-        b, "geev", [a], [*parts, vectors, vectors, _info(a.aval)], a.aval.ndim - 2, attrs
+    use_magma = implementation is EigImplementation.MAGMA if implementation else None
+    name = "eig"
+    if b.module.platform == "gpu":
+        name = "eig_of_real" if len(parts) == 2 else "eig_of_complex"
+    *w, left, right, info = solvers.call(
+        b,
+        name,
+        [a],
+        [*parts, vectors, vectors, _info(a.aval)],
+        a.aval.ndim - 2,
+        left=compute_left_eigenvectors,
+        right=compute_right_eigenvectors,
+        magma=_MAGMA[use_magma],
     )
     w = w[0] if len(w) == 1 else b.op("stablehlo.complex", w, values)
     kept = [x for x, on in zip((left, right), wanted, strict=True) if on]
-    return lapack.or_nan(b, info, [w, *kept])
+    return solvers.or_nan(b, info, [w, *kept])
 
 
 def _eigenvalue_avals(a, values):
-    """Return the avals of eigenvalues as LAPACK returns them: of real matrices, in two parts."""
+    """Return the avals of eigenvalues as kernels return them: of real matrices, in two parts."""
     return [values] if a.dtype.kind == "c" else [values.update(dtype=a.dtype)] * 2
 
 
 @lowering.define(ops.schur_p)
 def _schur(b, outs, a, *, compute_schur_vectors, sort_eig_vals, select_callable):
     aval = a.aval
-    attrs = {"mode": character("V" if compute_schur_vectors else "N"), "sort": character("N")}
     parts = _eigenvalue_avals(aval, aval.update(shape=aval.shape[:-1]))
-    t, z, *_, info = lapack.call(
+    t, z, *_, info = solvers.call(
         b,
-        "gees",
+        "schur",
         [a],
         [aval, aval, *parts, _info(aval), _info(aval)],
         aval.ndim - 2,
-        attrs,
         {0: 0},
+        compute_schur_vectors=compute_schur_vectors,
     )
-    return lapack.or_nan(b, info, [t, z][: len(outs)])
+    return solvers.or_nan(b, info, [t, z][: len(outs)])
 
 
 @lowering.define(ops.hessenberg_p)
 def _hessenberg(b, outs, a):
-    attrs = {"high": f"{a.shape[-1]} : i32", "low": "1 : i32"}
-    *packed, info = lapack.call(
-        b, "gehrd", [a], [*outs, _info(a.aval)], a.aval.ndim - 2, attrs, {0: 0}
-    )
-    return lapack.or_nan(b, info, packed)
+    outs, batch = [*outs, _info(a.aval)], a.aval.ndim - 2
+    *packed, info = solvers.call(b, "hessenberg", [a], outs, batch, {0: 0}, size=a.shape[-1])
+    return solvers.or_nan(b, info, packed)
 
 
 @lowering.define(ops.tridiagonal_p)
 def _tridiagonal(b, outs, a, *, lower):
-    attrs = {"uplo": character("L" if lower else "U")}
-    *packed, info = lapack.call(
-        b, "sytrd", [a], [*outs, _info(a.aval)], a.aval.ndim - 2, attrs, {0: 0}
-    )
-    return lapack.or_nan(b, info, packed)
+    outs, batch = [*outs, _info(a.aval)], a.aval.ndim - 2
+    *packed, info = solvers.call(b, "tridiagonal", [a], outs, batch, {0: 0}, lower=lower)
+    return solvers.or_nan(b, info, packed)
