@@ -87,6 +87,60 @@ SUMS = """
 """
 
 
+# Types of gradients, of parts and of updates where explicit axes are in force: `p`, `q` and `v` are divided, `u` is not.
+PARTS = """
+    ev.grad(lambda p: p[:, :2].sum())(p)
+    ev.grad(lambda p: p[:, 0].sum())(p)
+    ev.grad(lambda p: (p[:4] ** 2).sum())(p)
+    ev.grad(lambda p: (lax.slice_in_dim(p, 0, 8, 2, axis=0) ** 2).sum())(p)
+    ev.grad(lambda q: (q[:, 1:3] ** 2).sum())(q)
+    ev.grad(lambda v: (v[4:] * 2).sum())(v)
+    ev.jit(ev.grad(lambda v: (v[4:] * 2).sum()))(v)
+    ev.jit(ev.grad(lambda q: (q[:, 2:] * 2).sum()))(q)
+    ev.value_and_grad(lambda v: v[:4].sum())(v)[1]
+    ev.vjp(lambda v: lax.slice_in_dim(v, 0, 4), v)[1](lax.slice_in_dim(v, 0, 4))[0]
+    ev.grad(lambda q: (lax.dynamic_slice(q, (0, 1), (8, 2)) ** 2).sum())(q)
+    ev.grad(lambda q: (lax.dynamic_slice_in_dim(q, 1, 4, 0) ** 2).sum())(q)
+    ev.grad(lambda v: lax.dynamic_slice_in_dim(v, 0, 4, 0).sum())(v)
+    ev.grad(lambda v: lax.dynamic_index_in_dim(v, 0, 0).sum())(v)
+    ev.grad(lambda q: q[:, jnp.array([0, 1])].sum())(q)
+    ev.grad(lambda q: q.at[jnp.array([0, 1])].get(out_sharding=ev.P()).sum())(q)
+    ev.grad(lambda p: jnp.concatenate([p[:, :2], p[:, 2:]], 1).sum())(p)
+    ev.grad(lambda p: jnp.split(p, 2, 1)[0].sum())(p)
+    ev.grad(lambda q: q.sum())(q)
+    ev.grad(lambda q, u: (q.sum() * u).sum(), 1)(q, u)
+    ev.jacrev(lambda v: v * 2)(v)
+    lax.dynamic_update_slice(v, jnp.ones(2), (0,))
+    lax.dynamic_update_slice(v, put(y[:4], 'a'), (0,))
+    lax.dynamic_update_slice(u, put(y[:4], 'a'), (0,))
+    lax.dynamic_update_slice(u, jnp.ones(2), (0,))
+    lax.dynamic_update_slice(q, put(x[:, :2], 'a'), (0, 0))
+    lax.dynamic_update_slice(q, x[:, :2], (0, 0))
+    lax.dynamic_update_slice(p, put(x[:, :2], 'a'), (0, 0))
+    lax.dynamic_update_slice(p, put(x[:4], 'b', 'a'), (0, 0))
+    lax.dynamic_update_slice_in_dim(v, jnp.ones(2), 3, 0)
+    lax.dynamic_update_index_in_dim(q, put(y, 'a'), 0, 1)
+    lax.dynamic_update_index_in_dim(q, y, 0, 1)
+    ev.jit(lambda v, w: lax.dynamic_update_slice(v, w, (0,)))(v, u[:2])
+    ev.grad(lambda w: (lax.dynamic_update_slice(v, w, (0,)) ** 2).sum())(put(y[:4], 'a'))
+    ev.vmap(lambda r, s: lax.dynamic_update_slice(r, s, (0,)))(q, q[:, :2])
+    q.at[:, 0].set(1.0)
+    q.at[:, :2].add(put(x[:, :2], 'a'))
+"""
+
+
+def in_force() -> list[Case]:
+    """Write each of these programs under `set_mesh`."""
+    return on(
+        EXPLICIT,
+        "\n".join(
+            "(lambda s: (s.enter_context(ev.set_mesh(m)), (lambda p, q, v, u: (lambda r: (r, str(ev.typeof(r))))"
+            f"({line}))(put(x, 'a', 'b'), put(x, 'a'), put(y, 'a'), put(y)), s.close())[1])(__import__('contextlib').ExitStack())"
+            for line in filter(None, map(str.strip, PARTS.splitlines()))
+        ),
+    )
+
+
 def results(mesh: str) -> list[Case]:
     """Write each of the programs of `p`, eager and jitted, for each spec."""
     found = []
@@ -408,6 +462,7 @@ CASES = [
     *on("None", PMAPS + MESHES),
     *on(AUTO, REFUSED),
     *on(EXPLICIT, MIXED + SUMS),
+    *in_force(),
 ]
 
 PLACE = "the class of the error is another one; it says what is missing"
@@ -446,6 +501,11 @@ DIFFERENCES = {
     "ev.shard_map(lambda v: lax.ppermute(v, 'a', [(0, 9)]), mesh=m, in_specs=ev.P('a'), out_specs=ev.P('a'))(x) on auto axes": PLACE,
     "lax.pcast(x, 'a', to='varying') on auto axes": PLACE,
     "str(ev.jit(lambda a: a.sum(1))(put(x, 'a', 'b')).aval) on explicit axes": UNTYPED,
+    **{
+        str(case): UNTYPED  # by JAX's rules, that is; `tests/sharding/test_explicit.py` has them
+        for case in in_force()
+        if "ev.jit(ev.grad" in case.function
+    },
     "str(ev.typeof(put(x, 'a', 'b') @ put(x.T, 'b', 'a'))) on explicit axes": DIVIDED,
     "str(ev.typeof(ev.grad(lambda v: (v ** 2).sum())(put(x, 'a', 'b')))) on explicit axes": CONTEXT,
 }

@@ -328,6 +328,83 @@ def test_a_part_that_cannot_lie_so_is_refused(in_force, name, way, count):
     np.testing.assert_array_equal(whole, np.asarray(placed("x"))[2 : 2 + count])
 
 
+GRADIENTS = {
+    "of a part": lambda a: a[:4].sum(),
+    "of a part that is made": lambda a: (lax.dynamic_slice(a, (2, 0), (4, 8)) * 2).sum(),
+    "of what is gathered": lambda a: reshard(a, P())[jnp.array([0, 1])].sum(),
+    "of a sum": lambda a: a.sum() + a[4:, 4:].sum(),
+    "of zero": lambda a: jnp.float32(3.0) + 0 * lax.stop_gradient(a).sum(),
+}
+
+
+@pytest.mark.parametrize("way", ["eager", "jit", "nested"])
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_lie_as_their_primals(in_force, name, way):
+    a, alone = placed("x", "y"), jnp.asarray(np.asarray(placed()))
+    made = [
+        WAYS[way](ev.grad(GRADIENTS[name]), a),
+        WAYS[way](ev.value_and_grad(GRADIENTS[name]), a)[1],
+        WAYS[way](lambda a: ev.vjp(GRADIENTS[name], a)[1](jnp.float32(1.0))[0], a),
+    ]
+    for out in made:
+        assert str(ev.typeof(out)) == "float32[8@x,8@y]"
+        with ev.set_mesh(ev.make_mesh((1,), ("z",))):
+            np.testing.assert_array_equal(out, ev.grad(GRADIENTS[name])(alone))
+
+
+def test_gradients_that_lie_so_are_left_alone(in_force):
+    shown = str(ev.make_jaxpr(ev.grad(lambda a: (a * a).sum()))(placed("x", "y")))
+    assert "sharding_constraint" not in shown
+
+
+def test_gradients_of_what_says_nothing_are_left_alone(mesh):
+    grads = ev.grad(lambda a, n: (a[:4] * n).sum(), (0, 1))(jnp.ones((8, 8)), 2.0)
+    assert [type(g.sharding).__name__ for g in grads] == ["SingleDeviceSharding"] * 2
+
+
+UPDATES = {
+    "of an undivided array": (lambda a: lax.dynamic_update_slice(a, jnp.ones((4, 8)), (0, 0))),
+    "divided along one axis": (
+        lambda a: lax.dynamic_update_slice(a, placed("x", shape=(4, 8)), (0, 0))
+    ),
+    "in a place that is traced": (
+        lambda a: ev.jit(lambda a, i: lax.dynamic_update_slice_in_dim(a, a[:4, :1], i, 1))(a, 2)
+    ),
+    "into an undivided array": (
+        lambda a: lax.dynamic_update_slice(reshard(a, P("x")), a[:4, :4], (0, 0))
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", UPDATES)
+def test_an_update_that_does_not_lie_as_the_whole_is_refused(in_force, name, way):
+    with pytest.raises(ShardingTypeError, match=r"both have to lie alike|cannot be divided so"):
+        WAYS[way](UPDATES[name], placed("x", "y"))
+
+
+def test_an_update_lies_as_the_whole(in_force):
+    a = placed("x", "y")
+    out = ev.jit(lambda a: lax.dynamic_update_slice(a, a[:4] + 1, (4, 0)))(a)
+    assert str(ev.typeof(out)) == "float32[8@x,8@y]"
+    np.testing.assert_array_equal(out[4:], a[:4] + 1)
+
+
+def test_the_text_of_an_update_that_lies_in_another_way(in_force):
+    def write(v, w):
+        return lax.dynamic_update_slice(v, w, (0, 0))
+
+    with pytest.raises(ShardingTypeError) as info:
+        ev.jit(write)(placed("x", "y"), placed(None, "y", shape=(4, 8)))
+    first, *rest = str(info.value).split("\n")
+    assert first == (
+        "dynamic_update_slice: operand 0, v: f32[8@x,8@y], is divided along 'x' in dimension 0, "
+        "and operand 1, w: f32[4,8@y], along no axis: both have to lie alike."
+    )
+    assert any(re.search(r"test_explicit\.py:\d+ in write", line) for line in rest)
+    assert "  Fix: lay one of them out as the other, `reshard(x, P(...))`." in rest
+
+
 def test_the_text_of_what_is_worked_on_in_one_piece(in_force):
     def ordered(v):
         return jnp.sort(v, axis=0)

@@ -18,7 +18,13 @@ from evertrace._src.api.arguments import (
 )
 from evertrace._src.api.extending_values import of_tangents
 from evertrace._src.api.objects import ObjectTree, flatten_arguments, place, restore
-from evertrace._src.api.pullback import LinearMap, Pullback, instantiate
+from evertrace._src.api.pullback import (
+    LinearMap,
+    Pullback,
+    cotangent_of,
+    explicit_layouts,
+    instantiate,
+)
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result
@@ -227,7 +233,7 @@ def value_and_grad(
         out = check_scalar_output(where, taped.outs, taped.out_tree, holomorphic)
         cts = taped.pull([literal(1.0, out.aval.dtype, out.aval.weak_type)])
         taped.entries.clear()  # a tape and its tracers hold each other
-        grads = [instantiate(ct, x) for ct, x in zip(cts, leaves, strict=True)]
+        grads = list(map(cotangent_of, cts, leaves, explicit_layouts(leaves)))
         grads = tree.unflatten(treedef, grads)
         grads = grads if isinstance(argnums, (tuple, list)) else grads[0]
         return ((out, taped.aux) if has_aux else out), grads
@@ -357,6 +363,7 @@ def vjp(
         taped.in_nodes,
         taped.out_nodes,
         taped.inputs,
+        explicit_layouts(leaves),
         list(map(id, leaves)),
     )
     out, vjp_fun = taped.result(), Pullback(linear)

@@ -8,15 +8,18 @@ the leaves; then it is copied with numbers in their places.
 import functools
 from typing import Any, NamedTuple
 
-from evertrace._src import dtypes, errors, tree
+from evertrace._src import config, dtypes, errors, tree
 from evertrace._src.api import gradient_refs
 from evertrace._src.api.arguments import check_tangent, float0_zeros
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, aval_of
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import LinearArg
+from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.jit.opened import opened
 from evertrace._src.ops.convert import convert
+from evertrace._src.ops.sharding_constraint import lay_out
 from evertrace._src.ops.structural import zeros
 from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.linearize import Entry
@@ -33,6 +36,7 @@ class LinearMap(NamedTuple):
       ins, outs: their types, as things with an `aval`.
       in_nodes, out_nodes: per leaf its node on the tape, or None.
       inputs: the values of the arguments within a function that is mapped over named axes.
+      layouts: per leaf of the arguments how it lies along explicit axes, or None.
       arguments: per leaf of the arguments the `id` of its value, which is the one of a value on the
         tape if the derivative reads that argument; in a skeleton its place there, or None.
     """
@@ -46,6 +50,7 @@ class LinearMap(NamedTuple):
     in_nodes: list
     out_nodes: list
     inputs: list
+    layouts: list
     arguments: list
 
 
@@ -72,7 +77,7 @@ class Pullback:
         return self.linear
 
     def _pull(self, cotangent, in_nodes):
-        where, entries, in_tree, out_tree, ins, outs, _, out_nodes, inputs, _ = self.linear
+        where, entries, in_tree, out_tree, ins, outs, _, out_nodes, inputs, *_ = self.linear
         given, ct_tree = tree.flatten(cotangent)
         if ct_tree != out_tree:
             given, ct_tree = tree.flatten(opened(cotangent))
@@ -87,7 +92,7 @@ class Pullback:
         if in_nodes is not self.linear.in_nodes:
             entries = leading_to(entries, in_nodes)
         found = pull(entries, out_nodes, cts, in_nodes, inputs)
-        return tree.unflatten(in_tree, map(instantiate, found, ins))
+        return tree.unflatten(in_tree, map(cotangent_of, found, ins, self.linear.layouts))
 
     @shortened
     def with_refs(self, *refs):
@@ -138,6 +143,38 @@ def instantiate(ct, x):
         # The front end lets weak types go without an equation; here they come back.
         return convert(as_array(ct), x.aval.dtype, x.aval.weak_type)
     return zeros(x.aval) if is_inexact(x.aval) else float0_zeros(x.aval)
+
+
+def explicit_layouts(xs):
+    """Return for each primal how it lies along explicit axes; None where it says nothing.
+
+    What is traced is asked where such axes are in force.
+    """
+    mesh = config.current().mesh
+    in_force = mesh is not None and bool(mesh.explicit_axes)
+    return [_explicit_layout(x) if in_force or type(x) is Array else None for x in xs]
+
+
+def _explicit_layout(x):
+    sharding, _ = sharding_behind(x)
+    if sharding is None or not sharding.axis_sizes().explicit:
+        return None
+    division = sharding.spec_division(x.aval.ndim)
+    return sharding if type(division) is tuple and any(division) else None
+
+
+def cotangent_of(ct, x, layout):
+    """Return a cotangent as `instantiate` does; along explicit axes it lies as its primal."""
+    ct = instantiate(ct, x)
+    if layout is None or not is_inexact(x.aval):
+        return ct
+    explicit, ndim = layout.axis_sizes().explicit, x.aval.ndim
+    found, _ = sharding_behind(ct)
+    if found is not None and found.axis_sizes() == layout.axis_sizes():
+        pairs = zip(found.spec_division(ndim), layout.spec_division(ndim), strict=True)
+        if all([p == q or explicit.isdisjoint((*p, *q)) for p, q in pairs]):
+            return ct
+    return lay_out(ct, layout)
 
 
 def _checked_cotangent(where, x, ct):

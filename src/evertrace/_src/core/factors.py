@@ -30,6 +30,7 @@ class Factors(NamedTuple):
       sizes: pairs (factor, size), of those that are a dimension's only in part.
       whole: pairs (operand, dimension) of what the operation works on in one piece, however its
         results are divided: what is divided there is gathered before, which nobody has asked for.
+      alike: the operands that types have to divide in the same way, also where one says nothing.
       typed: the factors along explicit axes, if types say another thing than the partitioner does.
     """
 
@@ -37,6 +38,7 @@ class Factors(NamedTuple):
     results: tuple[Any, ...]
     sizes: tuple[tuple[Any, int], ...] = ()
     whole: tuple[tuple[int, int], ...] = ()
+    alike: tuple[int, ...] = ()
     typed: Factors | None = None
 
 

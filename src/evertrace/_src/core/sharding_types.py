@@ -6,6 +6,7 @@ different things are an error, and so is what is open after an operation.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,7 @@ def check_certainty(
     """
     _, divisions = given
     _check_whole(prim, factors.whole, given, named, src, names)
+    _check_alike(prim, factors.alike, given, named, src, names)
     kept: dict[Any, set[str]] = {}
     for dims, division in zip(factors.results, made[1], strict=True):
         for parts, axes in zip(dims, division, strict=True):
@@ -138,6 +140,30 @@ def _check_whole(
                 f"{listed(along)} in dimension {dim}, which the operation works on in one piece.",
                 src,
             )
+
+
+def _check_alike(
+    prim: Primitive,
+    alike: Sequence[int],
+    given: tuple[Sequence[ShapedArray], Sequence[Division]],
+    named: frozenset[str],
+    src: source.Source | None,
+    names: Sequence[str | None],
+) -> None:
+    """Raise if such axes divide one operand in another way than one that has to lie like it."""
+    for first, second in itertools.pairwise(alike):
+        for dim, pair in enumerate(zip(given[1][first], given[1][second], strict=True)):
+            if pair[0] != pair[1] and not named.isdisjoint((*pair[0], *pair[1])):
+                said = [f"along {listed(axes)}" if axes else "along no axis" for axes in pair]
+                raise errors.user_error(
+                    errors.ShardingTypeError,
+                    f"{prim.name}: operand {first}, {shown(*given, first, names)}, is divided "
+                    f"{said[0]} in dimension {dim}, and operand {second}, "
+                    f"{shown(*given, second, names)}, {said[1]}: both have to lie alike.",
+                    fix="lay one of them out as the other, `reshard(x, P(...))`.",
+                    anchor="sharding-type",
+                    src=src,
+                )
 
 
 def _uncertain_error(text: str, src: source.Source | None) -> Exception:

@@ -152,6 +152,12 @@ def _update_transpose(ct, x, update, *starts):
     return [from_x, from_update, *[None for _ in starts]]
 
 
+def _update_factors(operands, results, **params):
+    """Along explicit axes an update lies as what it is put into."""
+    both = pointwise(operands, results)._replace(alike=(0, 1))
+    return of_equal_size(operands, results)._replace(typed=both)
+
+
 def _update_batch(size, args, dims):
     x, update, *starts = args
     x_dim, update_dim, *start_dims = dims
@@ -177,7 +183,7 @@ def _update_batch(size, args, dims):
 dynamic_update_slice_p: Primitive = Primitive(
     "dynamic_update_slice",
     moves=True,
-    factors=of_equal_size,
+    factors=_update_factors,
     abstract=_update_abstract,
     host=_update_host,
     linear=JOINTLY,
