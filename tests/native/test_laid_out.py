@@ -57,6 +57,7 @@ jitted = ev.jit(lambda a: {"sum": a.sum(0), "same": a, "ones": jnp.ones(8)})
 constrained = ev.jit(lambda a, s: lax.with_sharding_constraint(a, s) * 2, static_argnums=1)
 mapped = ev.jit(lambda a: jnp.linalg.norm(a @ a.T, axis=1))
 by_xla = ev.jit(lambda a: jnp.sin(a).sum(1), engine="xla")
+decorated = ev.jit(ev.vmap(lambda a, by=2.0, *, more=1.0: a * by + more))
 by_jaxs_rules = ev.jit(lambda a: jnp.tanh(a).T, strict=True)
 
 CASES = {
@@ -83,6 +84,7 @@ CASES = {
     "jit with a constraint": lambda a, b, y: constrained(a, y),
     "jit of a product": lambda a, b, y: mapped(a),
     "jit by XLA": lambda a, b, y: by_xla(a),
+    "jit of a decorated function": lambda a, b, y: decorated(a),
     "jit by JAX's rules": lambda a, b, y: by_jaxs_rules(a),
 }
 # jaxlib is asked for buffers; a static sharding is compared by its own `__eq__`.

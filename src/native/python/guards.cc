@@ -194,7 +194,8 @@ namespace {
 // Called once, by `lifting/guards.py`; the objects live as long as the process.
 PyObject* py_set_types(PyObject*, PyObject* args) {
   GuardTypes& types = the_types;
-  if (!PyArg_ParseTuple(args, "OOOO", &types.tracer, &types.ndarray, &types.weak, &types.absent)) {
+  if (!PyArg_ParseTuple(args, "OOOOO!", &types.tracer, &types.ndarray, &types.weak, &types.absent,
+                        &PyDict_Type, &types.changed)) {
     return nullptr;
   }
   Py_INCREF(args);
@@ -203,7 +204,7 @@ PyObject* py_set_types(PyObject*, PyObject* args) {
 
 PyMethodDef methods[] = {
     {"set_guard_types", as_method<py_set_types>(), METH_VARARGS,
-     "Name the types that guards know: Tracer, ndarray, Weak, and ABSENT."},
+     "Name the types that guards know, Tracer, ndarray, Weak, and ABSENT, and the changed functions."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -167,6 +167,7 @@ CheckFunction find_check(const char* kind);
 // What the Python side hands over once; borrowed, they live for ever.
 struct GuardTypes {
   PyObject *tracer, *ndarray, *weak, *absent;
+  PyObject* changed;  // a dict: the functions that a trace has changed for its time
 };
 const GuardTypes& guard_types();
 

@@ -150,6 +150,23 @@ PyObject* step_constant(Instruction& node, PyObject*) {
   return found != nullptr ? found : Py_NewRef(Py_None);
 }
 
+// What a function has in its struct, unless a trace, on another thread, has put something there.
+PyObject* as_written(Instruction& node, PyObject* fun, PyObject* PyFunctionObject::* member) {
+  if (!PyFunction_Check(fun) || PyDict_GET_SIZE(guard_types().changed) != 0) {
+    return in_python(node, fun);
+  }
+  PyObject* found = reinterpret_cast<PyFunctionObject*>(fun)->*member;
+  return Py_NewRef(found != nullptr ? found : Py_None);
+}
+
+PyObject* step_defaults(Instruction& node, PyObject* fun) {
+  return as_written(node, fun, &PyFunctionObject::func_defaults);
+}
+
+PyObject* step_kwdefaults(Instruction& node, PyObject* fun) {
+  return as_written(node, fun, &PyFunctionObject::func_kwdefaults);
+}
+
 PyObject* step_same(Instruction&, PyObject* value) { return Py_NewRef(value); }
 
 constexpr struct {
@@ -162,7 +179,8 @@ constexpr struct {
     {"attribute", step_attribute}, {"type", step_type},
     {"contents", step_contents}, {"deref", step_deref},
     {"class_entry", step_class_entry}, {"constant", step_constant},
-    {"mapping", step_same},
+    {"mapping", step_same},      {"defaults", step_defaults},
+    {"kwdefaults", step_kwdefaults},
 };
 
 }  // namespace

@@ -378,7 +378,8 @@ def is_library_class(cls):
 
 _HOOK = 0x65766572747261636500  # stands for the hook in the compiled template
 _templates = WeakKeys()
-_originals = {}  # id of a function that a trace has changed -> (code, defaults, kwdefaults, hook)
+changed_functions: dict[int, Any] = {}
+"""Id of a function that a trace has changed, for its time -> (code, defaults, kwdefaults, hook)."""
 
 
 class _Hook:
@@ -401,14 +402,14 @@ def install_trampoline(fun, hook):
         template = _templates[code] = _template(code)
     made = _Hook(hook)
     constants = tuple([made if c == _HOOK else c for c in template.co_consts])
-    _originals[id(fun)] = code, fun.__defaults__, fun.__kwdefaults__, made
+    changed_functions[id(fun)] = code, fun.__defaults__, fun.__kwdefaults__, made
     fun.__code__ = template.replace(co_consts=constants)
 
 
 def install_asking(fun, code):
     """Have a Python function, whose code is `code`, run as code that asks, until it is put back."""
     made = _Hook(None)
-    _originals.setdefault(id(fun), (code, fun.__defaults__, fun.__kwdefaults__, made))
+    changed_functions.setdefault(id(fun), (code, fun.__defaults__, fun.__kwdefaults__, made))
     fun.__code__ = asking(code, fun.__globals__)
 
 
@@ -424,14 +425,14 @@ def forget_trampoline(fun, after=None):
       fun: the function.
       after: what calls come to that are in the trampoline now, on other threads.
     """
-    original = _originals.get(id(fun))
+    original = changed_functions.get(id(fun))
     if original is not None:
         code, defaults, kwdefaults, hook = original
         if fun.__code__ is not code:
             fun.__code__ = code
         fun.__defaults__, fun.__kwdefaults__ = defaults, kwdefaults
         hook.call = after
-        del _originals[id(fun)]  # last: a forked child may have to do it all again
+        del changed_functions[id(fun)]  # last: a forked child may have to do it all again
 
 
 def has_other_code(fun, code):
@@ -441,25 +442,25 @@ def has_other_code(fun, code):
       fun: the function.
       code: its own.
     """
-    now, hook = fun.__code__, _originals.get(id(fun), (None,))[-1]
+    now, hook = fun.__code__, changed_functions.get(id(fun), (None,))[-1]
     return original(now) is not code and not any(x is hook for x in now.co_consts if hook)
 
 
 def code_of(fun):
     """Return the code of a Python function as the user wrote it."""
-    found = _originals.get(id(fun)) if _originals else None
+    found = changed_functions.get(id(fun)) if changed_functions else None
     return original(fun.__code__) if found is None else found[0]
 
 
 def defaults_of(fun):
     """Return a function's defaults as the user wrote them."""
-    found = _originals.get(id(fun)) if _originals else None
+    found = changed_functions.get(id(fun)) if changed_functions else None
     return fun.__defaults__ if found is None else found[1]
 
 
 def kwdefaults_of(fun):
     """Return the defaults of a function's keyword-only parameters as the user wrote them."""
-    found = _originals.get(id(fun)) if _originals else None
+    found = changed_functions.get(id(fun)) if changed_functions else None
     return fun.__kwdefaults__ if found is None else found[2]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from evertrace._src import extension
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
-from evertrace._src.jit.lifting.code import code_of, defaults_of, kwdefaults_of
+from evertrace._src.jit.lifting.code import changed_functions, code_of, defaults_of, kwdefaults_of
 from evertrace._src.jit.lifting.instancedict import namespace_of
 from evertrace._src.jit.lifting.parts import layout, own_dict, parts_of
 from evertrace._src.jit.lifting.values import (
@@ -595,4 +595,4 @@ class Guards:
         return found
 
 
-extension.call("set_guard_types", Tracer, np.ndarray, Weak, ABSENT)
+extension.call("set_guard_types", Tracer, np.ndarray, Weak, ABSENT, changed_functions)
