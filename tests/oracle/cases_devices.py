@@ -370,6 +370,10 @@ MESHES = """
     ev.make_mesh((4, 2), ('a', 'b')).device_ids
     ev.make_mesh((2, 2), ('a', 'b')).device_ids, ev.make_mesh((8,), 'i').shape_tuple
     repr(ev.make_mesh((4, 2), ('a', 'b'))), str(ev.make_mesh((4, 2), ('a', 'b')))
+    str(ev.sharding.get_mesh()), repr(ev.sharding.get_mesh()), repr(ev.sharding.get_abstract_mesh())
+    repr(ev.make_mesh((4, 2), ('a', 'b')).abstract_mesh), repr(ev.make_mesh((4, 2), ('a', 'b')).abstract_mesh.abstract_device)
+    repr(ev.sharding.AbstractMesh((4, 2), ('a', 'b'), abstract_device=ev.sharding.AbstractDevice('TPU v5', 2, 'tpu')))
+    repr(ev.NamedSharding(ev.sharding.AbstractMesh((4,), ('a',)), ev.P('a'))), repr(ev.NamedSharding(ev.make_mesh((8,), ('a',)).abstract_mesh, ev.P('a')))
     ev.sharding.Mesh(np.array(ev.devices()).reshape(2, 4), ('a', 'b')).axis_sizes
     ev.sharding.Mesh(np.array(ev.devices()[::-1]), ('a',)).device_ids
     ev.make_mesh((2,), 'i', devices=ev.devices()[4:6]).device_ids

@@ -463,9 +463,9 @@ class NamedSharding(Sharding):
         return _sharding, (self.mesh, self.spec, self.memory_kind)
 
     def __repr__(self) -> str:
-        return (
-            f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})"
-        )
+        of_type = self.mesh.abstract_mesh is self.mesh and self.memory_kind == "device"
+        kind = "" if of_type else f", memory_kind={self.memory_kind}"
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
 
 
 def _sharding(mesh, spec, memory_kind):

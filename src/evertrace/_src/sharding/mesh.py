@@ -54,6 +54,14 @@ class AbstractDevice(NamedTuple):
     num_cores: int | None
     platform: str | None = None
 
+    def _text(self) -> str:
+        return (
+            f"device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform}"
+        )
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice({self._text()})"
+
 
 class _Axes:
     """The axes of a mesh: their names, sizes and types."""
@@ -128,7 +136,7 @@ class _Axes:
 
     def _text(self):
         sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
-        return f"{type(self).__name__}({sizes}, axis_types={_types_text(self.axis_types)})"
+        return f"{sizes}, axis_types={_types_text(self.axis_types)}"
 
 
 def _types_text(types):
@@ -269,7 +277,7 @@ class Mesh(_Axes):
         return _mesh_here, (platform, self.device_ids, self.axis_names, self.axis_types)
 
     def __str__(self) -> str:
-        return self._text()
+        return f"Mesh({self._text()})" if self.axis_names else "Mesh()"
 
     def __repr__(self) -> str:
         types = f", axis_types={_types_text(self.axis_types)}" if self.axis_names else ""
@@ -372,7 +380,8 @@ class AbstractMesh(_Axes):
         return hash(self._key())
 
     def __repr__(self) -> str:
-        return self._text()
+        device = "" if self.abstract_device is None else f", {self.abstract_device._text()}"
+        return f"AbstractMesh({self._text()}{device})"
 
 
 @top
