@@ -161,7 +161,30 @@ def test_no_tape_where_programs_run_on_an_accelerator(monkeypatch):
 MESH = ev.make_mesh((1,), ("x",))
 ROWS = ev.NamedSharding(MESH, ev.P("x"))
 X = np.linspace(-2, 2, 24, dtype="float32").reshape(4, 6)
+
+
+def _factored(x):
+    """Return what factors and spectra of matrices say, whatever their signs."""
+    a = x @ x.T + 5 * jnp.eye(4)
+    (q, r), (u, s, vh) = jnp.linalg.qr(x.T), jnp.linalg.svd(x, full_matrices=False)
+    v, w = lax.linalg.eigh(a)
+    ordered, triangle, columns = lax.linalg.qr(x.T, pivoting=True, full_matrices=False)
+    return {
+        "cholesky": jnp.linalg.cholesky(jnp.stack([a, 2 * a])),
+        "solve": jnp.linalg.solve(a, x),
+        "det": jnp.linalg.det(jnp.stack([a, a + 1])),
+        "qr": q @ r,
+        "pivoted qr": (ordered @ triangle)[:, jnp.argsort(columns)],
+        "svd": (s, (u * s) @ vh),
+        "svd by qr": lax.linalg.svd(x.T, compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.QR),
+        "eigh": (w, (v * w) @ v.T),
+        "eig": jnp.sort(jnp.linalg.eigvals(a).real),
+        "tridiagonal": lax.linalg.tridiagonal_solve(x[0] / 9, x[1] + 9, x[2] / 9, x.T),
+    }
+
+
 ON_A_DEVICE = {
+    "factors and spectra": _factored,
     "elementwise": lambda x: jnp.tanh(x) * 2 + jnp.exp(-x),
     "product": lambda x: x @ x.T,
     "reductions": lambda x: (x.sum(0), x.max(1), jnp.argmax(x, 1), jnp.cumsum(x, 1)),
