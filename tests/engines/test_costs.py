@@ -88,6 +88,7 @@ TAPES = {
     "a tall product": (lambda x: x.T @ x, spec(100_000, 10)),
     "a long product": (lambda x: x @ x, spec(1000, 1000)),
     "small matrices": (lambda x: x @ x, spec(FEW, 4, 4)),
+    "matrices of few numbers": (lambda x, y: x @ y, spec(FEW, 4, 4), spec(FEW, 4, 2)),
     "a transposition": (lambda x: x.T, spec(1000, 1000)),
     "padding": (lambda x: jnp.pad(x, 1), spec(1000, 1000)),
     "a roll": (lambda x: jnp.roll(x, 3, 1), spec(1000, 1000)),
@@ -113,6 +114,7 @@ PROGRAMS_FOR_XLA = {
         spec(100_000, dtype=np.int32),
     ),
     "tiny matrices": (lambda x: x @ x, spec(2 * FEW, 3, 3)),
+    "few rows that are added up": (lambda x: x.sum(1), spec(SOME, 3, 10)),
     "bytes that are multiplied": (multiplied, spec(128, 256, dtype=np.int8)),
     "magnitudes": (jnp.abs, spec(2 * FEW, dtype=np.complex64)),
 }

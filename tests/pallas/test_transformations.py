@@ -234,6 +234,21 @@ def test_small_steps_of_a_batch_run_together():
     assert loops(ev.vmap(ev.vmap(steps_of(4))), jnp.zeros((8, 8, 3, 4))) == 1
 
 
+def test_small_products_of_a_batch_run_together():
+    def body(x_ref, y_ref, o_ref):
+        @pl.when(pl.program_id(0) == 0)
+        def begin():
+            o_ref[...] = jnp.zeros((3, 3))
+
+        o_ref[...] += x_ref[...] @ y_ref[...]
+
+    specs = [pl.BlockSpec((3, 2), lambda k: (0, k)), pl.BlockSpec((2, 3), lambda k: (k, 0))]
+    call = pl.pallas_call(body, grid=3, in_specs=specs, out_shape=jnp.zeros((3, 3)))
+    x, y = draw(8, 3, 6), draw(8, 6, 3)
+    assert loops(ev.vmap(call), x, y) == 1
+    np.testing.assert_allclose(ev.jit(ev.vmap(call))(x, y), np.matmul(x, y), rtol=1e-5, atol=1e-5)
+
+
 def test_large_steps_of_a_batch_run_one_after_the_other():
     assert loops(ev.vmap(steps_of(2000)), jnp.zeros((2, 3, 2000))) == 2
 

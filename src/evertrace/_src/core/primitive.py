@@ -256,6 +256,7 @@ class Primitive:
         them, too.
       flags: names of the params that are True or False: engines read others each in its own way.
       moves: whether a NaN in a result was one in an operand: what checks look for was there before.
+      places: number of the first operand that says at which places elements are read or written.
       for_transformations: names of the params that are functions which transformations call;
         running the operation never does.
       is_tape_of_plans: whether a plan of an eager function takes it as a tape of its own, which
@@ -273,7 +274,7 @@ class Primitive:
     __slots__ = (
         *RULE_SLOTS, "__weakref__", "_calls", "_types", "cache_types", "dtypes", "effects",
         "elementwise", "flags", "for_transformations", "is_call", "is_tape_of_plans", "moves",
-        "multiple_results", "name", "physical", "show",
+        "multiple_results", "name", "physical", "places", "show",
     )  # fmt: skip
 
     # What interpreters of jaxprs ask for JAX's `core.call`: our calls are all like those of `jit`.
@@ -312,6 +313,7 @@ class Primitive:
         dtypes: tuple[str, ...] = (),
         flags: tuple[str, ...] = (),
         moves: bool = False,
+        places: int | None = None,
         for_transformations: tuple[str, ...] = (),
         is_tape_of_plans: bool = False,
         **rules: Any,
@@ -327,6 +329,7 @@ class Primitive:
         self.dtypes = dtypes
         self.flags = flags
         self.moves = moves
+        self.places = places
         self.for_transformations = for_transformations
         self.is_tape_of_plans = is_tape_of_plans
         for slot in RULE_SLOTS:

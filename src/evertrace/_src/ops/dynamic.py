@@ -111,6 +111,7 @@ def _slice_factors(operands, results, **params):
 dynamic_slice_p: Primitive = Primitive(
     "dynamic_slice",
     moves=True,
+    places=1,
     factors=_slice_factors,
     abstract=_slice_abstract,
     linear=(0,),
@@ -183,6 +184,7 @@ def _update_batch(size, args, dims):
 dynamic_update_slice_p: Primitive = Primitive(
     "dynamic_update_slice",
     moves=True,
+    places=2,
     factors=_update_factors,
     abstract=_update_abstract,
     host=_update_host,

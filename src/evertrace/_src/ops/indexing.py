@@ -247,6 +247,7 @@ gather_p: Primitive = Primitive(
     "gather",
     is_tape_of_plans=True,
     moves=True,
+    places=1,
     factors=_gather_factors,
     abstract=_gather_abstract,
     host=indexing_host.gather,
@@ -397,6 +398,7 @@ def _scatter_primitive(name, ufunc, combine, **rules):
         abstract=functools.partial(_scatter_abstract, name),
         host=functools.partial(_scatter_host, ufunc),
         factors=_scatter_factors,
+        places=1,
         physical=_scatter_physical,
         **rules,
     )

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
 from evertrace._src.control.checkpoint import remat_p
+from evertrace._src.control.cond import cond_p
+from evertrace._src.control.loop import while_p
 from evertrace._src.control.policies import dots_saveable
-from evertrace._src.control.scan import bind_scan
+from evertrace._src.control.scan import bind_scan, scan_p
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Jaxpr, literal, subjaxprs
 from evertrace._src.lax.loops import fori_loop
@@ -37,10 +39,6 @@ CACHED = 1 << 17
 
 SMALL = 4096
 """Bytes of a step that takes about as long as a turn does by itself."""
-
-_MIXING = "arg", "conv_", "cum", "dot_", "fft", "reduce", "sort", "while"
-_TURNING = "cond", "dynamic", "gather", "scan", "scatter"
-"""How names of primitives begin: see `_Loops.examples`."""
 
 
 class Grid(NamedTuple):
@@ -322,8 +320,8 @@ class _Loops:
 
         Many do where a step is so small that its turns take longer than what they compute, and
         loops within it, or what it hands on, keep it from becoming one kernel with the loops over
-        the grid. Not where loops turn until something holds, something is printed, or elements
-        of a block are mixed: small matrices and short rows are not quicker by the hundred.
+        the grid. Not where loops turn until something holds, all of them as often as the last
+        example needs, nor where something is printed.
         """
         size, bytes_ = self.grid.sizes[axis], _bytes_of(self.body)
         if (
@@ -331,8 +329,8 @@ class _Loops:
             or self.is_recomputed
             or self.body.effects
             or bytes_ > SMALL
-            or _has(self.body, _MIXING)
-            or (self.hands_nothing_on() and not _has(self.body, _TURNING))
+            or any(eqn.primitive is while_p for eqn in _within(self.body))
+            or (self.hands_nothing_on() and not any(map(_is_apart, _within(self.body))))
         ):
             return 1
         inner = math.prod(self.grid.sizes[axis + 1 : self.grid.hidden])
@@ -397,8 +395,12 @@ def _within(jaxpr):
             yield from _within(inner)
 
 
-def _has(jaxpr, names):
-    return any(eqn.primitive.name.startswith(names) for eqn in _within(jaxpr))
+def _is_apart(eqn):
+    """Whether an equation keeps a step from becoming one kernel with the loops over the grid.
+
+    It chooses or repeats equations, or finds elements at places that are computed.
+    """
+    return eqn.primitive in (cond_p, scan_p) or eqn.primitive.places is not None
 
 
 def _bytes_of(jaxpr):

@@ -52,6 +52,9 @@ NS_PER_MATRIX = 8.0
 NS_PER_BYTE_MULTIPLIED = 0.04
 NS_PER_BYTE_REDUCED = 0.018
 NS_PER_ROW_REDUCED = 10.0
+NS_PER_SUM_OF_ROWS = 20.0
+NS_PER_ROW_SUMMED = 1.5
+"""Of rows that are added up as wholes: for each result, and for each of them."""
 NS_PER_HALF = 1.5
 SHORT_ROW = 4
 NS_PER_ROW_FILLED = 25.0
@@ -103,12 +106,12 @@ XLA_NS_PER_BYTE_VIEWED = 0.005
 XLA_NS_PER_PRODUCT = 0.022
 XLA_NS_PER_BYTE_OF_INTEGER_PRODUCT = 0.014
 XLA_NS_PER_PRODUCT_CALLED = 300.0
-XLA_PRODUCTS_WRITTEN_OUT = 63
-"""Numbers of a product up to which XLA writes it out; matrices of a batch are then called for."""
-_NARROW = range(2, 8)
+XLA_SIDE_WRITTEN_OUT = 8
+"""Matrices of which all sides are shorter are written out, see `_are_written_out`."""
 XLA_NS_PER_PRODUCT_WRITTEN_OUT = 0.3
 XLA_NS_PER_MATRIX = 60.0
-XLA_NS_PER_NARROW_MATRIX = 700.0
+XLA_NS_PER_SMALL_MATRIX = 600.0
+"""Of a batch, what calling takes for one that could be written out and is not."""
 XLA_NS_PER_BYTE_MULTIPLIED = 0.013
 XLA_NARROW_FACTOR = 8.0
 XLA_NS_PER_WINDOW_MULTIPLIED = 60.0
@@ -214,6 +217,8 @@ def reduction_costs(outer, reduced, inner, item):
         xla += XLA_NS_PER_ROW_REDUCED * outer
         if reduced > SHORT_ROW:
             tape += NS_PER_ROW_REDUCED * outer
+    else:
+        tape += (NS_PER_SUM_OF_ROWS + NS_PER_ROW_SUMMED * reduced) * outer
     return tape, xla
 
 
@@ -256,16 +261,17 @@ def product_costs(batch, m, n, k, item, integer_item=0):
     xla += XLA_NS_PER_BYTE_MULTIPLIED * size * (1 + (XLA_NARROW_FACTOR - 1) * is_narrow)
     if batch > 1:
         tape += NS_PER_MATRIX * batch
-    if m * n * k <= XLA_PRODUCTS_WRITTEN_OUT:
+    is_small = all(is_below(side, XLA_SIDE_WRITTEN_OUT) for side in (m, n, k))
+    if is_small and _are_written_out(m, n, k):
         return tape, XLA_NS_PER_PRODUCT_WRITTEN_OUT * count
-    return tape, xla + batch * _xla_product_call(batch, m, n, k)
-
-
-def _xla_product_call(batch, m, n, k):
-    """Return what XLA takes for each of a batch of products, besides multiplying."""
     if batch > 1:
-        return XLA_NS_PER_NARROW_MATRIX if min(m, n, k) in _NARROW else XLA_NS_PER_MATRIX
-    return 0.0 if 1 in (m, n) else XLA_NS_PER_PRODUCT_CALLED
+        return tape, xla + batch * (XLA_NS_PER_SMALL_MATRIX if is_small else XLA_NS_PER_MATRIX)
+    return tape, xla if 1 in (m, n) else xla + XLA_NS_PER_PRODUCT_CALLED
+
+
+def _are_written_out(m, n, k):
+    """Whether XLA writes out small products: sums of few terms, and matrices of few numbers."""
+    return 1 in (m, n) or is_below(k, 4) or (is_below(m, 4) and is_below(n, 4))
 
 
 def sort_cost(length, size, operands):

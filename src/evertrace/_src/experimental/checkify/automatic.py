@@ -98,11 +98,11 @@ def _of_scatter(args, params):
     return args[1], axes, [sizes[d] for d in axes]
 
 
-def _of_starts(first, sizes_of):
+def _of_starts(prim, sizes_of):
     """Return the rule of an operation whose operands are an array, ..., and a start per axis."""
 
     def rule(args, params):
-        starts = [structural.reshape(x, (1,)) for x in args[first:]]
+        starts = [structural.reshape(x, (1,)) for x in args[prim.places :]]
         return slicing.concatenate(starts, 0), range(len(starts)), sizes_of(args, params)
 
     return rule
@@ -111,6 +111,10 @@ def _of_starts(first, sizes_of):
 _FIRST_INDICES = {
     indexing.gather_p: _of_gather,
     **dict.fromkeys(indexing._combine, _of_scatter),
-    dynamic.dynamic_slice_p: _of_starts(1, lambda args, params: params["slice_sizes"]),
-    dynamic.dynamic_update_slice_p: _of_starts(2, lambda args, params: args[1].aval.shape),
+    dynamic.dynamic_slice_p: _of_starts(
+        dynamic.dynamic_slice_p, lambda args, params: params["slice_sizes"]
+    ),
+    dynamic.dynamic_update_slice_p: _of_starts(
+        dynamic.dynamic_update_slice_p, lambda args, params: args[1].aval.shape
+    ),
 }
