@@ -283,6 +283,21 @@ def test_a_batch_of_attention_is_a_loop():
     agree(ev.vmap(f)(q, k, v), jnp.stack([f(*xs) for xs in zip(q, k, v, strict=True)]))
 
 
+@pytest.mark.parametrize("blocks", [1, 3, 4, 5, 8])
+def test_all_derivatives_of_attention_are_of_one_kernel(blocks, engine):
+    q, k, v = draw(2, 10, 8), draw(2, 4 * blocks, 8), draw(2, 4 * blocks, 8)
+
+    def slopes(attend):
+        return ev.grad(lambda *xs: (attend(*xs) ** 2).sum(), (0, 1, 2))
+
+    f = slopes(lambda *xs: ek.flash_attention(*xs, block_q=4, block_k=4))
+    assert str(ev.make_jaxpr(f)(q, k, v)).count("pallas_call[") == 2  # forward, and backward
+    for got, want in zip(
+        ev.jit(f, engine=engine)(q, k, v), slopes(attention)(q, k, v), strict=True
+    ):
+        agree(got, want, 1e-5)
+
+
 def test_attention_holds_no_scores():
     q = draw(1, 2048, 16)
     most = lambda f: max(v.aval.size for v in _variables(ev.make_jaxpr(f)(q, q, q).jaxpr))  # noqa: E731

@@ -24,7 +24,7 @@ from evertrace._src.numpy.dslice import ds
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.padding import pad
 from evertrace._src.pallas.call import pallas_call
-from evertrace._src.pallas.functions import program_id
+from evertrace._src.pallas.functions import num_programs, program_id
 from evertrace._src.pallas.library.arguments import as_floats, kept, shape_error, wide, wide_dtype
 from evertrace._src.pallas.specs import BlockSpec
 from evertrace._src.support import set_module
@@ -32,6 +32,12 @@ from evertrace._src.support import set_module
 public = set_module("evertrace.experimental.kernels")
 
 LOW = -1e30  # of a score that is hidden: its exponential is 0, and no NaN comes of it
+
+PARTS = 4
+"""Into how many parts keys are divided, at most, that side by side add up what queries get of them.
+
+Each has a sum of its own, as large as the queries.
+"""
 
 
 class _Shape(NamedTuple):
@@ -129,26 +135,11 @@ def _weights(shape, q, k, lse, first_q, first_k):
     return shape.masked(ufuncs.exp(scores - lse[:, None]), 0.0, first_q, first_k)
 
 
-def _queries_kernel(shape, q_ref, k_ref, v_ref, g_ref, lse_ref, delta_ref, dq_ref):
-    n = q_ref.shape[0]
-    first = program_id(1) * n
-    q, g, lse, delta = wide(q_ref[...]), wide(g_ref[...]), lse_ref[...], delta_ref[...]
-
-    def turn(j, total):
-        keys = ds(j * shape.block_k, shape.block_k)
-        k, v = k_ref[keys, :].astype(q.dtype), v_ref[keys, :].astype(q.dtype)
-        weights = _weights(shape, q, k, lse, first, j * shape.block_k)
-        back = weights * (g @ v.T - delta[:, None])
-        return total + back @ k
-
-    low, high = shape.key_blocks(first, k_ref.shape[0] // shape.block_k)
-    total = fori_loop(low, high, turn, creation.zeros(q.shape, q.dtype))
-    dq_ref[...] = (total * shape.scale).astype(dq_ref.dtype)
-
-
-def _keys_kernel(shape, q_ref, k_ref, v_ref, g_ref, lse_ref, delta_ref, dk_ref, dv_ref):
+def _backward_kernel(
+    shape, q_ref, k_ref, v_ref, g_ref, lse_ref, delta_ref, _, dq_ref, dk_ref, dv_ref
+):
     n = k_ref.shape[0]
-    first = program_id(1) * n
+    first = (program_id(1) * num_programs(2) + program_id(2)) * n
     dtype = wide_dtype(q_ref.dtype)
     k, v = k_ref[...].astype(dtype), v_ref[...].astype(dtype)
 
@@ -158,6 +149,7 @@ def _keys_kernel(shape, q_ref, k_ref, v_ref, g_ref, lse_ref, delta_ref, dk_ref, 
         q, g = wide(q_ref[rows, :]), wide(g_ref[rows, :])
         weights = _weights(shape, q, k, lse_ref[rows], i * shape.block_q, first)
         back = weights * (g @ v.T - delta_ref[rows][:, None])
+        dq_ref[rows, :] += back @ k
         return dk + back.T @ q, dv + weights.T @ g
 
     low, high = shape.query_blocks(first, q_ref.shape[0] // shape.block_q)
@@ -178,15 +170,23 @@ def _whole(*rest, group=1):
     """Return the spec of an array of which a step has all of one head."""
     zeros = [0] * len(rest)
     if group == 1:
-        return BlockSpec((None, *rest), lambda h, i: (h, *zeros))
-    return BlockSpec((None, *rest), lambda h, i: (h // group, *zeros))
+        return BlockSpec((None, *rest), lambda h, *_: (h, *zeros))
+    return BlockSpec((None, *rest), lambda h, *_: (h // group, *zeros))
 
 
-def _run(kernel, shape, grid, ins, specs, outs, out_specs):
+def _part(block, size, group=1):
+    """Return the spec of an array in parts, of which a step has a block of one head."""
+    if group == 1:
+        return BlockSpec((None, None, block, size), lambda h, p, i: (h, p, i, 0))
+    return BlockSpec((None, None, block, size), lambda h, p, i: (h // group, p, i, 0))
+
+
+def _run(kernel, shape, grid, ins, specs, outs, out_specs, **options):
     body = functools.partial(kernel, shape)
     return pallas_call(
-        body, grid=grid, in_specs=specs, out_specs=out_specs, out_shape=outs, name="attention"
-    )(*ins)
+        body, grid=grid, in_specs=specs, out_specs=out_specs, out_shape=outs, name="attention",
+        **options,
+    )(*ins)  # fmt: skip
 
 
 @kept
@@ -221,22 +221,25 @@ def _attend_backward(shape, saved, g):
 def _derivatives(shape, q, k, v, out, lse, g):
     heads, n, width = q.shape
     m, depth = k.shape[1], v.shape[2]
-    bq, bk, group = shape.block_q, shape.block_k, shape.group
-    ins = (q, k, v, g, lse, (wide(out) * wide(g)).sum(-1))
-    (dq,) = _run(
-        _queries_kernel, shape, (heads, n // bq), ins,
-        [_some(bq, width), _whole(m, width, group=group), _whole(m, depth, group=group),
-         _some(bq, depth), _some(bq), _some(bq)],
-        [q], [_some(bq, width)],
-    )  # fmt: skip
+    bk, group = shape.block_k, shape.group
     dtype = wide_dtype(q.dtype)
-    dk, dv = _run(
-        _keys_kernel, shape, (heads, m // bk), ins,
-        [_whole(n, width), _some(bk, width, group=group), _some(bk, depth, group=group),
-         _whole(n, depth), _whole(n), _whole(n)],
-        [ShapeDtypeStruct((heads, m, width), dtype), ShapeDtypeStruct((heads, m, depth), dtype)],
-        [_some(bk, width), _some(bk, depth)],
+    parts = max(p for p in range(1, PARTS + 1) if m // bk % p == 0)
+    rows = m // parts
+    sums = creation.zeros((heads, parts, n, width), dtype)
+    sum_of_part = BlockSpec((None, None, n, width), lambda h, p, j: (h, p, 0, 0))
+    dq, dk, dv = _run(
+        _backward_kernel, shape, (heads, parts, rows // bk),
+        (q, k.reshape(-1, parts, rows, width), v.reshape(-1, parts, rows, depth), g, lse,
+         (wide(out) * wide(g)).sum(-1), sums),
+        [_whole(n, width), _part(bk, width, group), _part(bk, depth, group), _whole(n, depth),
+         _whole(n), _whole(n), sum_of_part],
+        [sums.aval, ShapeDtypeStruct((heads, parts, rows, width), dtype),
+         ShapeDtypeStruct((heads, parts, rows, depth), dtype)],
+        [sum_of_part, _part(bk, width), _part(bk, depth)],
+        input_output_aliases={6: 0},
     )  # fmt: skip
+    dq = (dq.sum(1) * shape.scale).astype(q.dtype)
+    dk, dv = [x.reshape(heads, m, x.shape[-1]) for x in (dk, dv)]
     if group > 1:  # each head of queries has its own part of the derivative
         dk, dv = [x.reshape(-1, group, *x.shape[1:]).sum(1) for x in (dk, dv)]
     return dq, dk.astype(k.dtype), dv.astype(v.dtype)
@@ -255,7 +258,7 @@ def flash_attention(
     window: int | None = None,
     scale: float | None = None,
     block_q: int = 64,
-    block_k: int = 64,
+    block_k: int | None = None,
 ) -> Array:
     """Return attention, ``softmax(scale * q @ k.T) @ v``, in memory of the size of its arguments.
 
@@ -272,7 +275,7 @@ def flash_attention(
       window: how many keys a query sees, its own and earlier ones; None for all. Implies `causal`.
       scale: by default ``1 / sqrt(width)``.
       block_q: queries of a step.
-      block_k: keys of a turn.
+      block_k: keys of a turn; by default 128, and 64 where some are hidden from some queries.
 
     Returns:
       ``[..., queries, depth]``, of the dtype of `q`. A query that sees no keys gets zeros.
@@ -303,9 +306,11 @@ def flash_attention(
         )
     *lead, n, width = q.shape
     m = k.shape[-2]
-    bq, bk = max(1, min(block_q, n)), max(1, min(block_k, m))
+    is_causal = causal or window is not None
+    most = (64 if is_causal else 128) if block_k is None else block_k
+    bq, bk = max(1, min(block_q, n)), max(1, min(most, m))
     shape = _Shape(
-        n, m, bq, bk, causal or window is not None, window,
+        n, m, bq, bk, is_causal, window,
         1 / math.sqrt(width) if scale is None else scale, group,
     )  # fmt: skip
     q = _padded(q, bq)
