@@ -525,7 +525,7 @@ class Kernel(Memory):
             xs = tuple([self.spread(x, lanes) for x in xs])
             before = totals.get((n, lanes))
             totals = dict(totals)
-            totals[n, lanes] = xs if before is None else part.reduction.join(self, before, xs)
+            totals[n, lanes] = xs if before is None else part.reduction.followed(self, before, xs)
         return totals
 
     def put(self, x, index, scope):

@@ -27,12 +27,18 @@ class Reduction(NamedTuple):
       join: from the kernel and two elements, tuples of their parts, what both make.
       adds: whether the error grows with the number of elements.
       finish: from the kernel and what all elements make, the result.
+      follow: `join` where all elements of the second lie behind those of the first, or None.
     """
 
     identity: tuple
     join: Callable[..., tuple]
     adds: bool = False
     finish: Callable[..., Any] = lambda k, xs: xs[0]
+    follow: Callable[..., tuple] | None = None
+
+    def followed(self, k, x, y):
+        """Return what elements make, of which those of `y` lie behind those of `x`."""
+        return (self.follow or self.join)(k, x, y)
 
 
 def _element(k, eqn, index, place):
@@ -139,25 +145,31 @@ def _place(is_max):
         dtype, out = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
         least, greatest = _limits(dtype)
         kind, counted = type_of(dtype), type_of(out)
-        last = np.iinfo(out).max
+
+        def is_beyond(k, x, y):
+            """Whether y is beyond x; no NaN is beyond another."""
+            if not is_float(dtype):
+                return _comes_first(k, y, x, dtype, is_max)
+            first = k.compare("ugt" if is_max else "ult", y, x)
+            return k.binary("and", first, k.compare("ord", x, x))
+
+        def follow(k, x, y):
+            taken = is_beyond(k, x[0], y[0])
+            return k.choose(taken, y[0], x[0]), k.choose(taken, y[1], x[1])
 
         def join(k, x, y):
-            first = _comes_first(k, y[0], x[0], dtype, is_max)
-            if is_float(dtype):  # not after another NaN
-                number = k.compare("ord", x[0], x[0])
-                first = k.binary("and", first, number)
-                both = k.compare("uno", x[0], y[0])
-                equal = k.compare("oeq", x[0], y[0])
+            if is_float(dtype):
                 nans = k.binary("and", k.compare("uno", x[0], x[0]), k.compare("uno", y[0], y[0]))
-                tied = k.binary("or", equal, k.binary("and", both, nans))
+                tied = k.binary("or", k.compare("oeq", x[0], y[0]), nans)
             else:
                 tied = k.compare("eq", x[0], y[0])
             earlier = k.binary("and", tied, k.compare("slt", y[1], x[1]))
-            taken = k.binary("or", first, earlier)
+            taken = k.binary("or", is_beyond(k, x[0], y[0]), earlier)
             return k.choose(taken, y[0], x[0]), k.choose(taken, y[1], x[1])
 
-        worst = least if is_max else greatest
-        return Reduction(((worst, kind), (last, counted)), join, False, lambda k, xs: xs[1])
+        # If no element is beyond the worst, all are as bad, and the first of them is at 0.
+        worst = (least if is_max else greatest, kind), (0, counted)
+        return Reduction(worst, join, False, lambda k, xs: xs[1], follow)
 
     return make
 
