@@ -42,6 +42,7 @@ FAILS = {"top_k", "split"}  # for sizes of 1, or that are odd
 ASKS = {  # one question more, of which there are two answers
     *("slice_step", "slice_step_from_end", "delete_from_both_ends"),
     *("det_of_size", "grad_det"),  # up to 3 they are polynomials
+    *("isin", "resize_to_number", "trace_below"),
 }
 
 ALL = FUNCTIONS | {name: f for name, (f, _) in UNDECIDED.items()}

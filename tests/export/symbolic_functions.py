@@ -206,6 +206,23 @@ FUNCTIONS = {
     "delete_last": lambda x: jnp.delete(x, -1, axis=0),
     "delete_flat": lambda x: jnp.delete(x, np.array([0, 3])),
     "delete_slice": lambda x: jnp.delete(x, slice(1, 3), axis=0),
+    "put_last": lambda x: x.at[-1].set(7.0),
+    "put_by_size": lambda x: x.at[x.shape[0] - 1].add(1.0),
+    "put_last_column": lambda x: x.T.at[:, -1].multiply(2.0),
+    "put_corner": lambda x: x.T.at[0, -1].set(7.0),
+    "put_tail": lambda x: x.at[-2:].set(1.0),
+    "put_back_in_steps": lambda x: x.at[-1::-2].add(1.0),
+    "trace": jnp.trace,
+    "trace_below": lambda x: jnp.trace(x, -2),
+    "diagonal": lambda x: jnp.diagonal(x.T, 1),
+    "index_in_dim": lambda x: lax.index_in_dim(x, -1, 0),
+    "slice_in_dim": lambda x: lax.slice_in_dim(x, -1, None, 2),
+    "resize": lambda x: ev.image.resize(x, (2 * x.shape[0], 3), "linear"),
+    "resize_to_number": lambda x: ev.image.resize(x, (3, 4), "cubic"),
+    "resize_nearest": lambda x: ev.image.resize(x, (3 * x.shape[0], 4), "nearest"),
+    "isin": lambda x: jnp.isin(x, x[:, 0]),
+    "packbits": lambda x: jnp.packbits(x > 0, axis=0),
+    "polyval": lambda x: jnp.polyval(x[:, 0], x[0] / 4),
 }
 
 # What asks whether there are 2, or whether parts are of one size: and what is asked.

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dims, dtypes, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
+from evertrace._src.core.tracer import Tracer
 from evertrace._src.lax.dot import PrecisionLike
 from evertrace._src.numpy import creation, elementary, products, reductions, ufuncs
 from evertrace._src.numpy import shape as shapes
@@ -114,15 +115,18 @@ def resize(
     """
     x, method = operand("resize", image), _method("resize", method)
     shape = _checked_shape("resize", shape, x)
-    axes = [i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if n != m]
+    axes = [i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if _may_differ(n, m)]
     if method is ResizeMethod.NEAREST:
         for axis in axes:
-            n, m = x.shape[axis], shape[axis]
-            x = take(x, (np.arange(m) * 2 + 1) * n // (2 * m), axis, mode="clip")
+            n, m = x.aval.shape[axis], dims.bare(shape[axis])
+            numbers = creation.arange if dims.is_dim(n) or dims.is_dim(m) else np.arange
+            x = take(x, (numbers(m) * 2 + 1) * n // (2 * m), axis, mode="clip")
         return x
     (x,) = promote_dtypes_inexact("resize", x)
     for axis in axes:
-        scale = shape[axis] / x.shape[axis] or 1.0  # for no elements any will do
+        scale = shape[axis] / x.shape[axis]
+        if not isinstance(scale, Tracer):
+            scale = scale or 1.0  # for no elements any will do
         x = _resample(x, axis, shape[axis], scale, 0.0, method, antialias, precision)
     return x
 
@@ -214,14 +218,14 @@ def _method(name, method):
 
 def _checked_shape(name, shape, x):
     shape = static_shape(name, shape)
-    if len(shape) != x.aval.ndim or min(shape, default=0) < 0:
+    if len(shape) != x.aval.ndim or any(dims.is_below(n, 0) for n in shape):
         raise errors.user_error(
             errors.ShapeError,
             f"{name}: there is no way from shape {x.shape} to {shape}.",
             fix="pass a shape of the same rank, without negative sizes.",
             anchor="shape",
         )
-    if any(m > 0 and n == 0 for n, m in zip(x.shape, shape, strict=True)):
+    if any(n == 0 and m > 0 for n, m in zip(x.shape, shape, strict=True)):
         raise errors.user_error(
             errors.ShapeError,
             f"{name}: an image of shape {x.shape} has no elements to make {shape} of.",
@@ -229,6 +233,12 @@ def _checked_shape(name, shape, x):
             anchor="shape",
         )
     return shape
+
+
+def _may_differ(n, m):
+    """Whether sizes are not known to be equal: to resize by a factor of 1 is right, too."""
+    n, m = dims.bare(n), dims.bare(m)
+    return n is not m if any(map(dims.is_unknown, (n, m))) else n != m
 
 
 def _resample(x, axis, size, scale, translation, method, antialias, precision):

@@ -42,9 +42,9 @@ def as_index(name, index, dim, size):
     Raises:
       IndexError: the dimension, which is of that size, does not have it.
     """
-    index = operator.index(index)
+    index = dims.size_of(index)
     if -size <= index < size:
-        return index % size
+        return index + size if dims.is_below(index, 0) else index
     raise errors.user_error(
         IndexError,
         f"{name}: index {index} is out of range for dimension {dim} of size {size}.",

@@ -96,8 +96,8 @@ def slice_in_dim(
 
 
 def _from_front(index, size):
-    index = operator.index(index)
-    return index + size if index < 0 else index
+    index = dims.size_of(index)
+    return index + size if dims.is_below(index, 0) else index
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:

@@ -37,6 +37,7 @@ from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.promotion import is_operand
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
+from evertrace._src.ops.sizes import dim_as_value
 from evertrace._src.ops.slicing import concatenate_p, slice_p
 from evertrace._src.ops.structural import (
     broadcast_in_dim_p,
@@ -537,6 +538,10 @@ def _column(item, size, wrap_negative):
     """Return one component of the index vectors."""
     if item.kind is ARRAY:
         return from_front(item.array, size) if wrap_negative else item.array
+    if is_dim(item.start):
+        item = item._replace(start=dim_as_value(item.start))
+        if item.kind is INT or item.step == 1:
+            return item.start
     if item.kind is INT or item.step == 1:
         fits = dtypes.int_range(_INT32)[1] >= item.start
         return literal(item.start, _INT32 if fits else np.dtype(np.int64))

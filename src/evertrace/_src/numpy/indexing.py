@@ -398,7 +398,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     rest = [i for i in range(x.aval.ndim) if i not in (first, second)]
     x = structural.permute(x, (*rest, first, second))
     rows, columns = x.aval.shape[-2:]
-    count = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+    ends = (rows, columns - offset) if offset >= 0 else (rows + offset, columns)
+    count = dims.max_of(0, dims.min_of(*ends))
     counts = iota(INT32, (count,))
     row = counts if offset >= 0 else ufuncs.subtract(counts, offset)
     column = ufuncs.add(counts, offset) if offset > 0 else counts

@@ -7,6 +7,7 @@ import numpy as np
 from evertrace._src import errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
+from evertrace._src.dims import ceildiv
 from evertrace._src.numpy import creation, reductions, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.padding import pad
@@ -59,9 +60,10 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
         x, axis = ravel(x), 0
     axis = canonical_axis("packbits", axis, x.aval.ndim)
     bits = moveaxis(convert(convert(x, np.dtype(bool)), np.dtype(np.uint8)), axis, -1)
-    missing = -bits.shape[-1] % 8
-    bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])
-    bits = reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
+    size = bits.shape[-1]
+    count = ceildiv(size, 8)
+    bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, 8 * count - size)])
+    bits = reshape(bits, (*bits.shape[:-1], count, 8))
     shifted = ufuncs.left_shift(*aligned(bits, _places(bitorder)))
     return moveaxis(reductions.sum(shifted, -1, np.uint8), -1, axis)
 

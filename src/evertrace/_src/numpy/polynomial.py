@@ -51,7 +51,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | bool = 16) -> Array:
     p, x = atleast_1d(p), creation.asarray(x)
     shape = dims.broadcast_shapes(p.shape[1:], x.shape)
     out = broadcast_to(creation.zeros((), p.dtype), shape)
-    if p.shape[0] > _WRITTEN_OUT:
+    if dims.is_dim(p.aval.shape[0]) or p.shape[0] > _WRITTEN_OUT:
         x = broadcast_to(x, shape)
         return scan(lambda out, row: (out * x + row, None), out, p)[0]
     for coefficient in p if p.shape[0] else ():

@@ -14,6 +14,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
+from evertrace._src.dims import is_unknown
 from evertrace._src.numpy import creation, elementary, indexing, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_size
 from evertrace._src.numpy.cumulative import cumsum
@@ -348,7 +349,9 @@ def isin(
     count = others.aval.size
     if count == 0:
         found = creation.zeros(x.aval.shape, bool)
-    elif method == "compare_all" or (method == "auto" and count <= _COMPARE_ALL_UP_TO):
+    elif method == "compare_all" or (
+        method == "auto" and not is_unknown(count) and count <= _COMPARE_ALL_UP_TO
+    ):
         found = ufuncs.equal(*aligned(x[..., None], others)).any(-1)
     else:
         others = sort(others)
