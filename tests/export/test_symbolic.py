@@ -46,6 +46,15 @@ def test_functions_that_need_to_know_more_of_a_size_name_a_constraint(name):
         exported(UNDECIDED[name][0])
 
 
+def test_whether_there_are_elements_is_asked_of_each_size():
+    def f(x):
+        return jnp.cumsum(jnp.diff(x, axis=0), axis=0)
+
+    program = exported(f, "b, c", constraints=("b >= 2",))  # (b - 1) * c is a product
+    x = rows(5)
+    assert_same(program.call(x), f(x))
+
+
 def test_bytes_hold_sizes_constraints_and_derivatives():
     f = lambda x: {"y": jnp.tanh(x).sum(0), "z": x[1:]}  # noqa: E731
     program = exported(f, "2*b, 4", constraints=("b >= 2", "mod(b, 2) == 0"))

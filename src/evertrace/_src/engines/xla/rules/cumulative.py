@@ -32,7 +32,7 @@ def cumulative(prim, operation, known, region, identity):
     """
 
     def rule(b, out, x, *, axis, reverse):
-        if not x.aval.size:
+        if 0 in x.aval.shape:
             return x
         wide = b.convert(x, ops.accumulation_dtype(x.dtype))
         if kernel_calls.usable(b, out.shape, wide.dtype, known=known):
