@@ -6,8 +6,10 @@ import dataclasses
 import pickle
 from collections import OrderedDict, defaultdict, deque
 
+import numpy as np
 import pytest
 
+from evertrace import numpy as jnp
 from evertrace import tree, tree_util
 from evertrace._src import tree as internal
 from evertrace._src.tree import registry
@@ -156,6 +158,15 @@ def test_dataclasses_in_static_data_are_hashed_by_their_fields():
         tree.structure(Pair(1, 2, Shape(sizes, note)))
         for sizes, note in (({"a": [1]}, [1]), ({"a": [1]}, [2]), ({"a": [2]}, [1]))
     ]
+    assert treedef == alike
+    assert hash(treedef) == hash(alike)
+    assert treedef != other
+    assert hash(treedef) != hash(other)
+
+
+@pytest.mark.parametrize("make", [np.float32, np.array, jnp.array], ids=["scalar", "numpy", "ours"])
+def test_static_data_of_one_number_is_hashed_by_it(make):
+    treedef, alike, other = [tree.structure(Pair(1, 2, [make(number)])) for number in (1, 1, 2)]
     assert treedef == alike
     assert hash(treedef) == hash(alike)
     assert treedef != other

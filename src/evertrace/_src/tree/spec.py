@@ -134,6 +134,8 @@ def hash_of_contents(value: Any) -> int | None:
     parts: Any = _parts(value)
     if parts is not None:
         return hash_of_contents((type(value), *parts))
+    if getattr(value, "shape", None) == ():  # an array of one number, whose == is that number's
+        return hash(value.item())
     if type(value) not in _HASHED_BY_CONTENTS:
         return None
     parts = getattr(value, "items", lambda: value)()  # those of a dict are pairs
