@@ -104,6 +104,37 @@ def test_known_values_are_computed_at_once(run):
     assert run(f) == (6,)
 
 
+def test_what_a_numpy_array_of_outside_holds_is_known():
+    limits, known = np.float32([1, 2]), []
+
+    @ev.jit
+    def f(x, ys):
+        with ev.ensure_compile_time_eval():
+            found = jnp.max(jnp.sin(limits) * 0 + limits)
+            known.append(isinstance(found, ev.core.Tracer))
+            known.append(isinstance(jnp.max(ys), ev.core.Tracer))
+        return x + found * jnp.ones(int(found))
+
+    for _ in range(2):
+        np.testing.assert_array_equal(f(1.0, np.ones(2)), [3, 3])
+    limits[0] = 3.0  # a condition of the program
+    np.testing.assert_array_equal(f(1.0, np.ones(2)), [4, 4, 4])
+    assert known == [False, True] * 3  # what an argument holds is not known
+
+
+def test_what_a_large_array_of_outside_holds_stays_traced():
+    large = np.ones((1 << 18) + 1, np.float32)
+
+    @ev.jit
+    def f(x):
+        with ev.ensure_compile_time_eval():
+            return x + jnp.max(large)
+
+    assert f(1.0) == 2.0
+    large[0] = 3.0
+    assert f(1.0) == 4.0
+
+
 def test_traced_values_stay_traced():
     @ev.jit
     def f(x):

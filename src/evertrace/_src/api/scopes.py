@@ -82,6 +82,8 @@ class _Known(Trace):
 
     __slots__ = ()
 
+    is_at_once = True
+
     def process(self, prim, args, params):
         """Run the operation where its operands allow."""
         trace = self.parent if any(isinstance(x, Tracer) for x in args) else EVAL
@@ -96,6 +98,8 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
     In the ``with`` block operations on concrete arrays give concrete arrays, which may be printed,
     converted and used in conditions. Operations on traced values are traced as outside of it.
+    A NumPy array that the function closes over is concrete, too, and what it holds is then a
+    condition of the program: where that changes, the function is traced anew.
 
     Example:
       >>> @ev.jit

@@ -62,6 +62,9 @@ class Trace:
         self.mesh_axes = frozenset() if parent is None else parent.mesh_axes
         self.made_scalars = None if parent is None else parent.made_scalars
 
+    is_at_once: Any = False
+    """Whether what depends on no tracer is computed while tracing, so wanted as a value."""
+
     main: Any = property(lambda self: self)
     """What tells the traces of one transformation from those of others."""
 

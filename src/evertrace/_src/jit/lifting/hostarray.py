@@ -79,13 +79,33 @@ class HostArray(Operators, Computed):
       parent: the `HostArray` that it is a view of, or None.
       closed: whether the trace has ended, of a captured one.
       prologue, slot: of a scalar that the host computes, the trace's prologue and its place there.
+      is_argument: whether a captured one is what the call was given, or part of that.
       was_asked: whether something, as NumPy does first, has asked a captured one for its memory.
     """
 
     __slots__ = (
-        "__weakref__", "_as_input", "_demand_layout", "_demands", "_evaluated", "_index", "_lent",
-        "_narrow", "_source", "_take", "_thread", "aval", "closed", "current", "making", "original",
-        "parent", "prologue", "slot", "was_asked", "written",
+        "__weakref__",
+        "_as_input",
+        "_demand_layout",
+        "_demands",
+        "_evaluated",
+        "_index",
+        "_lent",
+        "_narrow",
+        "_source",
+        "_take",
+        "_thread",
+        "aval",
+        "closed",
+        "current",
+        "is_argument",
+        "making",
+        "original",
+        "parent",
+        "prologue",
+        "slot",
+        "was_asked",
+        "written",
     )  # fmt: skip
 
     def __init__(
@@ -109,7 +129,7 @@ class HostArray(Operators, Computed):
         self._lent = []  # of a captured one: weak references to what NumPy was given, and of what
         self._thread = get_ident()
         self.prologue = self.slot = self.making = None
-        self.was_asked = False
+        self.is_argument = self.was_asked = False
 
     @classmethod
     def made(cls, present, as_input, demand_bytes):
@@ -171,6 +191,9 @@ class HostArray(Operators, Computed):
         """Return the traced array in the dtype that our operations take."""
         if not self.is_tracing():
             return np.asarray(self.original)
+        if state.trace.is_at_once and self.is_known and not self.captured.is_argument:
+            with contextlib.suppress(errors.TracerArrayConversionError):  # of what is large
+                return np.asarray(self.contents())
         dtype = dtypes.canonicalize_dtype(self.aval.dtype)
         if dtype == self.aval.dtype:
             return self.image()

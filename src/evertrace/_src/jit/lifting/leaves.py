@@ -117,8 +117,16 @@ def _host_array(rec, value, node, demand_bytes):
         demand_bytes,
         lambda what: rec.guard_layout(value, node, what),
     )
+    made.is_argument = _is_argument(node)
     rec.effects.arrays.append(made)
     return made
+
+
+def _is_argument(node):
+    """Whether a node is an argument of the call or reached from one; root 0 is the function."""
+    while node.parent is not None:
+        node = node.parent
+    return node.kind == "root" and node.key > 0
 
 
 def lift_buffer(lifter, value, node):
