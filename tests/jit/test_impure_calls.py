@@ -5,6 +5,7 @@ import datetime
 import io
 import logging
 import os
+import pathlib
 import pickle
 import random
 import sys
@@ -17,6 +18,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 
+import evertrace as ev
 from evertrace._src import config
 from evertrace._src.errors import ImpurityError
 from evertrace._src.jit.lifting import impure
@@ -355,6 +357,18 @@ def test_warnings_are_repeated_from_the_users_line():
         traced.recorder.repeat_effects()
     assert caught[0].filename == __file__
     assert caught[0].lineno == function.__code__.co_firstlineno + 1
+
+
+def test_warnings_of_packages_are_repeated():
+    file = pathlib.Path(pytest.__file__).with_name("x.py")
+    namespace = {"__name__": "x", "warnings": warnings}
+    exec(compile("def check(x):\n    if x > 2: warnings.warn('large')\n", file, "exec"), namespace)
+    f = ev.jit(lambda x: namespace["check"](x.item()) or x + 1)
+    for x, want in ((3.0, 1), (3.0, 1), (1.0, 0), (3.0, 1)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            f(np.float32(x))
+        assert [(w.filename, w.lineno) for w in caught] == [(str(file), 2)] * want
 
 
 def test_warnings_that_the_function_catches_are_its_own():

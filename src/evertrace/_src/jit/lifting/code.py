@@ -296,6 +296,12 @@ def is_package_file(filename):
     return path.startswith(_package_prefixes()) or any(folder in path for folder in _INSTALLED)
 
 
+def is_others_code(code):
+    """Whether code is of an installed package that is neither evertrace nor NumPy."""
+    file = code.co_filename
+    return is_package_file(file) and not os.path.abspath(file).startswith(NUMPY_PREFIXES)
+
+
 def is_asked_by_package(frame):
     """Whether a package that may know evertrace or JAX, or evertrace itself, asks a tracer.
 
@@ -304,9 +310,9 @@ def is_asked_by_package(frame):
     """
     while frame is not None and frame.f_code.co_filename.startswith(_ANSWERING):
         frame = frame.f_back
-    file = "" if frame is None else frame.f_code.co_filename
-    is_numpys = os.path.abspath(file).startswith(NUMPY_PREFIXES)
-    return is_own_file(file) or (is_package_file(file) and not is_numpys)
+    if frame is None:
+        return False
+    return is_own_file(frame.f_code.co_filename) or is_others_code(frame.f_code)
 
 
 _ANSWERING = tuple(

@@ -32,7 +32,11 @@ from evertrace._src import config
 from evertrace._src.jit.lifting import classified
 from evertrace._src.jit.lifting import impure_calls as calls
 from evertrace._src.jit.lifting import impure_guards as guarded
-from evertrace._src.jit.lifting.code import is_library_code, is_library_function
+from evertrace._src.jit.lifting.code import (
+    is_library_code,
+    is_library_function,
+    is_others_code,
+)
 from evertrace._src.jit.lifting.inplace import InPlace, function_of
 from evertrace._src.support import insist
 
@@ -54,7 +58,8 @@ class Intercept(InPlace):
         patches = _active
         if patches is None or patches.thread != get_ident():
             return self.real(*args, **kwargs)
-        caller, via = _user_caller(sys._getframe(1), patches.entry)
+        of_packages = self.handler is calls.warn_again  # which plain Python hears of at each call
+        caller, via = _user_caller(sys._getframe(1), patches.entry, of_packages)
         if caller is None:
             return self.real(*args, **kwargs)
         return self.handler(calls.Call(patches, via or self.shown, self.real, caller, args, kwargs))
@@ -77,14 +82,19 @@ _AGENTS = _words(
 )
 
 
-def _user_caller(frame, entry):
+def _user_caller(frame, entry, of_packages):
     """Return the frame of the user code that `frame` works for, and the function it called.
 
     Both are None when a library calls for itself or on behalf of an import. The function is None
     when `frame` is the user's own.
+
+    Args:
+      frame: the caller's.
+      entry: the frame where the trace began.
+      of_packages: whether what an installed package calls counts as the user's.
     """
     via = None
-    while is_library_code(frame.f_code):
+    while is_library_code(frame.f_code) and not (of_packages and is_others_code(frame.f_code)):
         module = frame.f_globals.get("__name__") or ""
         if module.partition(".")[0] not in _AGENTS or frame.f_back is None:
             return None, None
