@@ -34,7 +34,7 @@ def product(x, y):
     [
         (0, np.cos(1) * 2), (1, np.sin(1)), (-1, np.sin(1)), ((0,), (np.cos(1) * 2,)),
         ((0, 1), (np.cos(1) * 2, np.sin(1))), ([1, 0], (np.sin(1), np.cos(1) * 2)),
-        (np.int64(1), np.sin(1)),
+        (np.int64(1), np.sin(1)), (range(2), (np.cos(1) * 2, np.sin(1))),
     ],
 )  # fmt: skip
 def test_argnums(argnums, want):

@@ -53,6 +53,7 @@ def test_argnums(jacobian):
     assert float(jacobian(f)(2.0, 3.0)) == 3
     assert float(jacobian(f, 1)(2.0, 3.0)) == 2
     assert [float(j) for j in jacobian(f, (0, 1))(2.0, 3.0)] == [3, 2]
+    assert [float(j) for j in jacobian(f, range(2))(2.0, 3.0)] == [3, 2]
     assert float(jacobian(f)(2.0, y=3.0)) == 3
     with pytest.raises(TypeError, match="argnums names argument 2"):
         jacobian(f, 2)(2.0, 3.0)

@@ -164,6 +164,28 @@ def test_imports(name):
     run(PROGRAMS[name])
 
 
+@pytest.mark.parametrize(
+    ("variables", "want"),
+    [
+        ({"JAX_ENABLE_X64": "1"}, "False True"),
+        ({"JAX_ENABLE_X64": "1", "EVERTRACE_ENABLE_X64": "0"}, "False True"),
+        ({"JAX_ENABLE_X64": "0", "EVERTRACE_ENABLE_X64": "1"}, "True True"),
+        ({"EVERTRACE_ENABLE_X64": "1"}, "True True"),
+        ({"JAX_NO_SUCH_OPTION": "1"}, "False False"),
+    ],
+)
+def test_variables_that_jax_reads_set_options(monkeypatch, variables, want):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    program = """
+        import evertrace as ev
+        before = ev.config.enable_x64
+        with ev.as_jax() as jax:
+            print(before, ev.config.enable_x64)
+    """
+    assert run(program) == want + "\n"
+
+
 def test_refuses_beside_the_real_jax(tmp_path):
     (tmp_path / "jax.py").write_text("")
     program = """

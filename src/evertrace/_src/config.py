@@ -333,11 +333,29 @@ def _from_environment() -> Config:
     """
     of_jax = os.environ.get("JAX_PLATFORMS") or os.environ.get("JAX_PLATFORM_NAME")
     changes: dict[str, Any] = {"platforms": of_jax} if of_jax else {}  # as people set it for both
+    return Config(**{**changes, **_set_in_environment("EVERTRACE")})
+
+
+def _set_in_environment(prefix: str) -> dict[str, Any]:
+    """Return what environment variables of a prefix set, by our names of the options."""
+    changes = {}
     for variable, name in (*_JAX_NAMES.items(), *zip(_FIELD_TYPES, _FIELD_TYPES, strict=True)):
-        text = os.environ.get(f"EVERTRACE_{variable.upper()}")
+        text = os.environ.get(f"{prefix}_{variable.upper()}")
         if text is not None:
             changes[name] = _validated(name, _parsed(name, text))
-    return Config(**changes)
+    return changes
+
+
+def take_environment_of_jax() -> None:
+    """Set for the process what ``JAX_<NAME>`` says of options that nobody has set otherwise."""
+    default = Config()
+    changes = {
+        name: value
+        for name, value in _set_in_environment("JAX").items()
+        if getattr(_process, name) == getattr(default, name)
+    }
+    with _update_lock:
+        _set_process(dataclasses.replace(_process, **changes))
 
 
 class _ThreadState(threading.local):

@@ -12,6 +12,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 import types
 from typing import Any
@@ -20,6 +21,7 @@ from evertrace._src.lazy import LazyModule
 from evertrace._src.support import set_module
 
 # To lend names costs nothing: NumPy is loaded when the first of them is used.
+config: Any = LazyModule("evertrace._src.config")
 errors: Any = LazyModule("evertrace._src.errors")
 lent: Any = LazyModule("evertrace._src.api.lent")
 
@@ -150,6 +152,9 @@ def as_jax() -> contextlib.AbstractContextManager[Any]:
       ModuleNotFoundError: later, from ``import jax...``, for modules that evertrace does not have.
       AttributeError: later, for names of JAX's private modules that no library was known to use.
 
+    Environment variables that JAX reads, such as ``JAX_ENABLE_X64``, set the option of that name,
+    where neither ``EVERTRACE_ENABLE_X64`` nor the program has.
+
     ``jax.__version__`` is "0.10.2", the release that evertrace was compared with. Only names are
     lent: `importlib.metadata` does not know ``jax``. The user's own `jit` keeps evertrace's
     contract; in one that installed packages call JAX's rules hold, see `library_rules`.
@@ -170,6 +175,9 @@ def as_jax() -> contextlib.AbstractContextManager[Any]:
             fix="call `as_jax` before anything that imports jax, or in a process of its own.",
             anchor="as-jax",
         )
+    # These two it has taken in any case, and options load what a lent name need not.
+    if any(x.startswith("JAX_") for x in {*os.environ} - {"JAX_PLATFORMS", "JAX_PLATFORM_NAME"}):
+        config.take_environment_of_jax()
     sys.meta_path.insert(0, _finder)
     sys.modules[NAME] = _make_module()
     for name in LOADED:

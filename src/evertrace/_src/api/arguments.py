@@ -9,6 +9,9 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, aval_of, kind_in_words, repair_of
 from evertrace._src.core.aval import is_inexact
 
+SEVERAL = (tuple, list, range)
+"""What an option that names arguments may be, besides the position of one."""
+
 
 def positions(where, option, value):
     """Return the positions of arguments that an option names, as a tuple.
@@ -17,7 +20,7 @@ def positions(where, option, value):
     function is to be called with.
     """
     try:
-        return tuple(map(operator.index, value if isinstance(value, (tuple, list)) else (value,)))
+        return tuple(map(operator.index, value if isinstance(value, SEVERAL) else (value,)))
     except TypeError:
         raise errors.user_error(
             TypeError,

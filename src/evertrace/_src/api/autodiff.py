@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 
 from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import (
+    SEVERAL,
     check_callable,
     check_differentiable,
     check_scalar_output,
@@ -235,7 +236,7 @@ def value_and_grad(
         taped.entries.clear()  # a tape and its tracers hold each other
         grads = list(map(cotangent_of, cts, leaves, explicit_layouts(leaves)))
         grads = tree.unflatten(treedef, grads)
-        grads = grads if isinstance(argnums, (tuple, list)) else grads[0]
+        grads = grads if isinstance(argnums, SEVERAL) else grads[0]
         return ((out, taped.aux) if has_aux else out), grads
 
     return value_and_grad_fun

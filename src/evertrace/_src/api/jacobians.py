@@ -9,6 +9,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, native, tree
 from evertrace._src.api.arguments import (
+    SEVERAL,
     check_callable,
     check_differentiable,
     check_output_dtype,
@@ -180,7 +181,7 @@ def _columns(c, leaves, treedef, argnums):
         blocks.append(reshape(block, (*c.shape[:-1], *x.shape)))
         offset += x.size
     jac = tree.unflatten(treedef, blocks)
-    return jac if isinstance(argnums, (tuple, list)) else jac[0]
+    return jac if isinstance(argnums, SEVERAL) else jac[0]
 
 
 @overload
@@ -245,7 +246,7 @@ def jacrev(
             treedef.unflatten([_row_block(r, out_leaves, i) for r in rows])
             for i in range(len(out_leaves))
         ]
-        if not isinstance(argnums, (tuple, list)):
+        if not isinstance(argnums, SEVERAL):
             per_out = [block[0] for block in per_out]
         jac = tree.unflatten(out_tree, per_out)
         return (jac, result[2]) if has_aux else jac

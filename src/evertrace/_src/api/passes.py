@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from evertrace._src.api.arguments import check_callable, chosen_arguments
+from evertrace._src.api.arguments import SEVERAL, check_callable, chosen_arguments
 from evertrace._src.api.autodiff import vjp
 from evertrace._src.api.tracing import jit
 from evertrace._src.support import set_module
@@ -59,6 +59,6 @@ def fwd_and_bwd(
 
     def bwd(residuals, cotangent):
         cts = residuals(cotangent)
-        return cts if isinstance(argnums, (tuple, list)) else cts[0]
+        return cts if isinstance(argnums, SEVERAL) else cts[0]
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
