@@ -186,6 +186,8 @@ def test_a_registered_type_is_taken_as_an_array():
     try:
         assert core.valid_jaxtype(Boxed([1.0]))
         assert ev.vmap(lambda x: x + 1)(Boxed(np.float32([1, 2]))).tolist() == [2, 3]
+        assert jnp.add(jnp.negative(Boxed([1.0, 2.0])), Boxed(2.0)).tolist() == [1, 0]
+        assert jnp.sum(Boxed([1.0, 2.0])) == 3
     finally:
         del xla.canonicalize_dtype_handlers[Boxed]
 

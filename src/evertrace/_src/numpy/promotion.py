@@ -21,7 +21,13 @@ import numpy as np
 
 from evertrace._src import config, dtypes, errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.arrays.interop import as_operand, is_column, not_an_array_error, repair_of
+from evertrace._src.arrays.interop import (
+    as_operand,
+    foreign,
+    is_column,
+    not_an_array_error,
+    repair_of,
+)
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.core.tracer import EVAL, Tracer, state
@@ -62,7 +68,9 @@ def is_arraylike(x):
     kind = type(x)
     if kind in SCALARS or is_operand[kind] or isinstance(x, (np.ndarray, np.generic)):
         return True
-    return hasattr(x, "__jax_array__") or isinstance(x, (int, float, complex)) or is_column(kind)
+    if hasattr(x, "__jax_array__") or isinstance(x, (int, float, complex)):
+        return True
+    return kind in foreign or is_column(kind)
 
 
 def as_argument(name, position, x, borrow=False):
