@@ -590,6 +590,22 @@ def test_values_that_can_be_written_to_are_changed_by_operations_on_them(wrap, w
     assert type(ev.typeof(box)) is BoxType
 
 
+class ReadBox(Box):
+    """One that may also stand for an array."""
+
+    def __jax_array__(self):
+        return self.leaves[0]
+
+
+@pytest.mark.parametrize("f", [lambda box: box, lambda box: (1.0, ReadBox(box))])
+def test_values_that_can_be_written_to_are_no_results_by_jaxs_rules(f):
+    box = ReadBox(jnp.array(1.0))
+    assert ev.jit(lambda box: jnp.add(box, 1.0), strict=True)(box) == 2
+    assert ev.jit(lambda: box)() is box
+    with pytest.raises(TypeError, match=r"a (Read)?Box at result(?s:.*)Fix: pass on what it"):
+        ev.jit(lambda x: f(box), strict=True)(1.0)
+
+
 def test_what_is_missing_of_values_that_can_be_written_to_is_named():
     with pytest.raises(TypeError, match=r"^cur_qdd: nothing is noted of a value of class int\."):
         hijax.cur_qdd(1)

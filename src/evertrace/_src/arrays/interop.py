@@ -179,9 +179,16 @@ _REPAIRS_OF_KINDS = {
 """What to do about arrays of NumPy's that hold no numbers, by the kind of their dtype."""
 
 
+def can_be_written(kind: type) -> bool:
+    """Whether values of a class are hijax's that can be written to: what they hold is noted."""
+    return hasattr(kind, "cur_qdd")
+
+
 def repair_of(x: Any, otherwise: str) -> str:
     """Return what to do about a value that is no array."""
     kind = type(x)
+    if can_be_written(kind):
+        return "pass on what it holds, such as `x[...]`, or leave out JAX's rules (`strict`)."
     if isinstance(x, (np.ndarray, np.generic)):
         return _REPAIRS_OF_KINDS.get(x.dtype.kind, otherwise)
     if hasattr(kind, "__dataclass_fields__"):

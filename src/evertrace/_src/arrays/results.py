@@ -3,7 +3,7 @@
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
-from evertrace._src.arrays.interop import as_operand, repair_of
+from evertrace._src.arrays.interop import as_operand, can_be_written, repair_of
 
 
 @tree.register_pytree_node_class
@@ -42,6 +42,8 @@ def flatten_result(result, name):
 
 
 def _operand(x):
+    if can_be_written(type(x)):  # and be an array as well: it would be another object
+        raise TypeError
     made = as_operand(x)
     if not hasattr(made.aval, "str_short"):  # what was made by hand, of what is no type
         raise TypeError

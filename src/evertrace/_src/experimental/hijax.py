@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from evertrace._src import errors, tree
 from evertrace._src.api.extending_values import AbstractValue, types_above
+from evertrace._src.arrays.interop import can_be_written
 from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.support import set_module
 
@@ -186,7 +187,7 @@ def cur_qdd(x: _Noted[T_co]) -> T_co:
       >>> ev.experimental.cur_qdd(Cell(1.0))
       ShapedArray(float32[], weak_type=True)
     """
-    if not _is_written(type(x)):
+    if not can_be_written(type(x)):
         raise errors.user_error(
             TypeError,
             f"cur_qdd: nothing is noted of a value of class {type(x).__name__}.",
@@ -194,11 +195,6 @@ def cur_qdd(x: _Noted[T_co]) -> T_co:
             anchor="extend",
         )
     return x.cur_qdd()
-
-
-def _is_written(cls):
-    """Whether values of a class can be written to, so that what they hold is noted."""
-    return hasattr(cls, "cur_qdd")
 
 
 @public
@@ -271,7 +267,7 @@ def register_hitype(cls: Any, typeof: Any) -> None:
       (2.0, True)
     """
     types_above[cls] = typeof
-    if _is_written(cls):
+    if can_be_written(cls):
         return
 
     def flatten(value):
