@@ -600,10 +600,24 @@ class ReadBox(Box):
 @pytest.mark.parametrize("f", [lambda box: box, lambda box: (1.0, ReadBox(box))])
 def test_values_that_can_be_written_to_are_no_results_by_jaxs_rules(f):
     box = ReadBox(jnp.array(1.0))
-    assert ev.jit(lambda box: jnp.add(box, 1.0), strict=True)(box) == 2
     assert ev.jit(lambda: box)() is box
     with pytest.raises(TypeError, match=r"a (Read)?Box at result(?s:.*)Fix: pass on what it"):
         ev.jit(lambda x: f(box), strict=True)(1.0)
+
+
+def test_values_that_can_be_written_to_are_no_arguments_by_jaxs_rules():
+    box = ReadBox(jnp.array(1.0))
+    assert ev.jit(lambda box: jnp.add(box, 1.0))(box) == 2
+    with pytest.raises(
+        ValueError, match=r"an argument is a ReadBox, which can be written to(?s:.*)Fix: call it in"
+    ):
+        ev.jit(lambda box: jnp.add(box, 1.0), strict=True)(box)
+
+
+def test_values_that_can_be_written_to_are_leaves():
+    box = ReadBox(jnp.array(1.0))
+    assert ev.tree.leaves({"a": box}) == [box]
+    assert ev.tree.map(lambda x: x, box) is box
 
 
 def test_what_is_missing_of_values_that_can_be_written_to_is_named():

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from evertrace._src import config, errors, tree
+from evertrace._src.arrays.interop import can_be_written
 from evertrace._src.doors import door
 from evertrace._src.jit.lifting.code import is_written_for_jax
 from evertrace._src.jit.opened import Opened, holding_arrays, is_node
@@ -70,7 +71,7 @@ def _opened(trees: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     nodes = {
         i: node
         for i, (path, x) in enumerate(pairs)
-        if is_node(x) and (path, id(x)) not in stopped and (node := holding_arrays(x)) is not None
+        if _is_node(x) and (path, id(x)) not in stopped and (node := holding_arrays(x)) is not None
     }
     found = [value]
     if nodes:
@@ -84,9 +85,14 @@ def _opened(trees: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     return [*found, *others], {**settings, "is_leaf": lambda x: id(x) in ids}
 
 
+def _is_node(x: Any) -> bool:
+    """Tell whether a leaf is an object to take apart; one made again would not be written to."""
+    return is_node(x) and not can_be_written(type(x))
+
+
 def _has_objects(value: Any) -> bool:
     try:
-        return any(map(is_node, tree.leaves(value)))
+        return any(map(_is_node, tree.leaves(value)))
     except (ValueError, RecursionError):  # which `is_leaf` may keep from showing, or the function
         return False  # itself says it
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from evertrace._src import doors, errors, tree
-from evertrace._src.arrays.interop import aval_of
+from evertrace._src.arrays.interop import aval_of, can_be_written
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.signatures import innermost, signature_of
@@ -262,7 +262,21 @@ def _type_of(x, where):
     """Return the aval of an argument; a type stands for a value where nothing is computed."""
     if isinstance(x, ShapedArray):
         return ShapedArray(x.shape, x.dtype, x.weak_type)
+    if can_be_written(type(x)):
+        raise _written(x, where)
     return aval_of(x, where)
+
+
+def _written(x, where):
+    """Return the error of an argument, hijax's, whose writes would be lost with a copy."""
+    return errors.user_error(
+        ValueError,
+        f"{where}: an argument is a {type(x).__name__}, which can be written to: by JAX's rules "
+        "it would come in as the array that it stands for, and what is written be lost.",
+        fix="call it in a `jit` of yours that is not `strict`, close over it, or pass what it "
+        "holds, such as `x[...]`.",
+        anchor="ref-strict",
+    )
 
 
 def _named_leaves(name, argument):
