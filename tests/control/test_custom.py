@@ -181,6 +181,17 @@ def test_derivative_by_a_captured_value_is_refused():
         ev.grad(ev.jit(f))(1.0)
 
 
+@pytest.mark.parametrize("call", [lambda f: f, lambda f: lambda x: f(x, None)])
+def test_arguments_without_arrays_need_no_custom_gradient(call):
+    @ev.custom_gradient
+    def double(x, name=None):
+        return x * 2, lambda ct: ct * 5
+
+    assert ev.grad(call(double))(1.0) == 5
+    with pytest.raises(TypeError, match="must return a tuple of 2 cotangents"):
+        ev.grad(double)(1.0, 2.0)
+
+
 def test_custom_gradient():
     @custom_gradient
     def f(x):

@@ -89,6 +89,7 @@ def custom_gradient(fun: Any) -> Callable[..., Any]:
     Args:
       fun: function of trees of arrays that returns ``(output, vjp)``; `vjp` maps the output's
         cotangent to the arguments' cotangents: a tuple, or the one cotangent of a single argument.
+        Arguments at the end that hold no arrays, such as None, may be left out.
 
     Returns:
       The function of the arguments to the output.
@@ -113,14 +114,23 @@ def custom_gradient(fun: Any) -> Callable[..., Any]:
 
         def pull(captured, ct):
             cts = inline(body.jaxpr, *captured, *tree.leaves(ct))
-            return tree.unflatten(body.out_tree, as_arrays(cts))
+            found = tree.unflatten(body.out_tree, as_arrays(cts))
+            found = found if isinstance(found, tuple) else (found,)
+            return found + (None,) * min(_count_empty(args), len(args) - len(found))
 
         return out, tree.Partial(pull, body.captured)
 
     def backward(pull, ct):
-        cts = pull(ct)
-        return cts if isinstance(cts, tuple) else (cts,)
+        return pull(ct)
 
     rule = custom_vjp(functools.wraps(fun)(value))
     rule.defvjp(forward, backward)
     return rule
+
+
+def _count_empty(args):
+    """Count the arguments at the end that hold no arrays, as defaults may: nothing to return."""
+    count = 0
+    while count < len(args) and not tree.leaves(args[-1 - count]):
+        count += 1
+    return count
