@@ -59,6 +59,24 @@ class Cell:
         return 2 * x
 
 
+class Domain:
+    """What numpyro's constraints are: of some classes there is one object."""
+
+    def __init__(self, bound=None):
+        self.bound = bound
+
+
+REAL = Domain()
+Domain.unit = Domain(1.0)
+
+
+class Scaled:
+    """What numpyro's transforms are."""
+
+    def __init__(self, scale, domain=REAL):
+        self.scale, self.domain = scale, domain
+
+
 class Table:
     """What diffrax's tableaus are: an object with numbers that is no tree."""
 
@@ -197,6 +215,17 @@ except ValueError as error:
     print(str(error).partition(": ")[0])
 """,
         "{'a': (3, [1, 2])}\n3\ntree.map",
+    ),
+    "an object that the library keeps is that one in results, too": (
+        """
+made = jax.jit(lambda x: [library.Scaled(x), library.Scaled(x, library.Domain.unit)])
+for _ in range(2):
+    first, second = made(2.0)
+    print(first.domain is library.REAL, second.domain is library.Domain.unit)
+bounded = jax.jit(lambda x: library.Scaled(x, library.Domain(x)))(3.0)
+print(float(bounded.domain.bound))
+""",
+        "True True\nTrue True\n3.0",
     ),
     "modules may note their parts while a loop of the library is traced": (
         """

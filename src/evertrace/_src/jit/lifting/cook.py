@@ -413,6 +413,8 @@ class Cook:
         return recipe
 
     def _write_instance(self, value, where):
+        if _is_kept_by_library(value) and not self._holds_any_of_trace(value):
+            return self._note(value, Constant(value))
         base = next((b for b in _PLAIN_BASES if isinstance(value, b)), None)
         is_namespace = isinstance(value, types.SimpleNamespace)
         if base is None and not is_namespace and not has_no_hidden_state(type(value)):
@@ -593,6 +595,15 @@ def _holds_stand_in(value):
         return function_of(value) is not value
     base = tuple if issubclass(type(value), tuple) else frozenset
     return any(map(_holds_stand_in, base.__iter__(value)))
+
+
+def _is_kept_by_library(value):
+    """Whether a library has an object under a name, in its class or beside it: it is that one."""
+    cls = type(value)
+    if not is_library_class(cls):
+        return False
+    homes = (sys.modules[cls.__module__], *cls.__mro__)
+    return any(x is value for home in homes for x in vars(home).values())
 
 
 def _is_importable(cls):
