@@ -241,10 +241,20 @@ ERRORS = [
     (
         lambda: lax.fori_loop(0, 1.5, lambda i, c: c, 0),
         TypeError,
-        "fori_loop: bounds must be integer scalars of one dtype, got lower weak i32[] and upper "
-        "weak f32[].",
+        "fori_loop: bounds must be scalars of one dtype, integers or floats, got lower weak i32[] "
+        "and upper weak f32[].",
     ),
 ]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ev.jit])
+def test_bounds_may_be_floats(wrap):
+    def f(n):
+        return lax.fori_loop(0 * n, n, lambda i, value: (*value[:1], value[1] + i), (1.0, 0.0))[1]
+
+    assert wrap(f)(np.float32(3.0)) == 3
+    assert wrap(f)(np.float32(2.5)) == 3  # 0, 1 and 2
+    assert lax.fori_loop(0.0, 3.0, lambda i, value: value + i, 0.0) == 3
 
 
 @pytest.mark.parametrize(("call", "cls", "text"), ERRORS)

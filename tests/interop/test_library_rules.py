@@ -25,6 +25,12 @@ def jitted(f):
     return jax.jit(f)
 
 
+@jax.jit
+def linear_map(a, x):
+    """What blackjax has: by JAX's rules a number is an array in it."""
+    return (a * x).astype(jax.numpy.result_type(a.dtype, x.dtype))
+
+
 def called_back(f, x):
     return jax.pure_callback(f, jax.ShapeDtypeStruct((), "float32"), x)
 
@@ -182,6 +188,14 @@ print(seen)
     "what the user jits inside of the library's is part of that one's program": (
         "print(change(library.jitted(lambda x: jax.jit(scaled)(x))))",
         "(2.0, 2.0)",
+    ),
+    "numbers are arrays in it, also inside of the user's": (
+        """
+x = jax.numpy.ones(2)
+print(jax.jit(lambda x: library.linear_map(2.0, x))(x), jax.jit(library.linear_map)(3.0, x))
+print(jax.jit(lambda n, x: library.linear_map(n + 1, x))(3.0, x))
+""",
+        "[2. 2.] [3. 3.]\n[4. 4.]",
     ),
     "equal structures as a static argument are one program": (
         """

@@ -10,7 +10,10 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
+
 from evertrace._src import config, errors, extension, tree
+from evertrace._src.arrays.interop import as_array
 from evertrace._src.control.kept import kept_call
 from evertrace._src.core.formats import Format, sharding_of
 from evertrace._src.core.placement import device_of
@@ -177,9 +180,19 @@ class JitFunction(_JitBase):
         fun, recorder = self._fun, active()
         if type(fun) is types.FunctionType and self._serial < recorder.serial:
             recorder.lifter.functions.reach(fun)  # found by a path that shows in no instruction
+        if self._options.strict:
+            args, kwargs = self._without_numbers(args, kwargs)
         if config.current().quick_compile:
             return kept_call(fun, args, kwargs, self._name)
         return fun(*args, **kwargs)
+
+    def _without_numbers(self, args, kwargs):
+        """Return arguments whose numbers of Python are arrays, as by JAX's rules."""
+        call = self._signature.flatten(args, kwargs)
+        if not any(map(_is_number, call.leaves)):
+            return args, kwargs
+        leaves = [as_array(x) if _is_number(x) else x for x in call.leaves]
+        return self._signature.unflatten(call, leaves)
 
     # ------------------------------------------------------------ in steps
 
@@ -380,3 +393,8 @@ def _make_kind(
     signature.check_names("dims", [name for name, _ in open_axes.names] if open_axes else ())
     is_quick = not strict and signature.all_traced
     return signature, options, extension.call("Entries") if is_quick else None
+
+
+def _is_number(x):
+    """Whether a leaf is a number of Python's, or stands for one."""
+    return isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)

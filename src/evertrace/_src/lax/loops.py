@@ -239,11 +239,11 @@ def fori_loop(
     """Apply ``value = body_fun(i, value)`` for i from `lower` to `upper` - 1.
 
     If both bounds are known when the loop is traced it is a `scan`, and so can be differentiated in
-    reverse; otherwise it is a `while_loop`.
+    reverse; otherwise, and where they are floats, it is a `while_loop`.
 
     Args:
-      lower: first `i`, an integer scalar.
-      upper: end of the range, an integer scalar of the same dtype.
+      lower: first `i`, an integer scalar, or a float.
+      upper: end of the range, a scalar of the same dtype.
       body_fun: function ``(i, value) -> value`` that keeps structure, shapes and dtypes.
       init_val: the initial value, a tree of arrays.
       unroll: how many turns are written one after the other in the compiled program; True for all
@@ -253,7 +253,7 @@ def fori_loop(
       The last value; `init_val` if `upper` <= `lower`.
 
     Raises:
-      TypeError: the bounds are no integers of one dtype, or the body changes the value's type.
+      TypeError: the bounds are no numbers of one dtype, or the body changes the value's type.
       ValueError: `unroll` is given although a bound is unknown.
 
     Example:
@@ -265,7 +265,7 @@ def fori_loop(
         lower, upper = [operator.index(x) if isinstance(x, int) else x for x in (lower, upper)]
     lower, upper = _bounds(lower, upper)
     first, end = concrete_value(lower), concrete_value(upper)
-    if first is None or end is None:
+    if first is None or end is None or lower.dtype.kind == "f":
         if unroll not in (None, False, 1):
             raise errors.user_error(
                 ValueError,
@@ -320,16 +320,17 @@ def _next(i):
 
 
 def _bounds(lower, upper) -> tuple[Any, Any]:
-    """Return both bounds as integer scalars of one dtype; Python's stay weak in their own."""
+    """Return both bounds as scalars of one dtype; Python's stay weak in their own."""
     lower, upper = as_operand(lower, "fori_loop"), as_operand(upper, "fori_loop")
     dtype, _ = dtypes.lattice_result_type(lower, upper)
+    kinds = "f" if upper.aval.dtype.kind == "f" else "iu"
     for name, x in (("lower", lower), ("upper", upper)):
-        if x.aval.dtype.kind not in "iu" or x.aval.shape or not (x.weak_type or x.dtype == dtype):
+        if x.aval.dtype.kind not in kinds or x.aval.shape or not (x.weak_type or x.dtype == dtype):
             raise errors.user_error(
                 TypeError,
-                f"fori_loop: bounds must be integer scalars of one dtype, got lower "
+                f"fori_loop: bounds must be scalars of one dtype, integers or floats, got lower "
                 f"{type_text(lower.aval)} and upper {type_text(upper.aval)}.",
-                fix=f"convert {name}, e.g. with `astype('int32')`.",
+                fix=f"convert {name}, e.g. with `astype('{dtype if kinds == 'f' else 'int32'}')`.",
                 anchor="loop-bounds",
             )
     both = [
