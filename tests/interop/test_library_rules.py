@@ -31,6 +31,12 @@ def linear_map(a, x):
     return (a * x).astype(jax.numpy.result_type(a.dtype, x.dtype))
 
 
+def is_positive(x):
+    """What numpyro's constraints do."""
+    found = jax.numpy.reshape(x > 0, (-1,)).all()
+    return None if isinstance(found, jax.core.Tracer) else bool(found)
+
+
 def called_back(f, x):
     return jax.pure_callback(f, jax.ShapeDtypeStruct((), "float32"), x)
 
@@ -188,6 +194,16 @@ print(seen)
     "what the user jits inside of the library's is part of that one's program": (
         "print(change(library.jitted(lambda x: jax.jit(scaled)(x))))",
         "(2.0, 2.0)",
+    ),
+    "an array of NumPy's that it reshapes stays one": (
+        """
+limits = np.array([[1.0, -1.0]])
+check = jax.jit(lambda x: (x, library.is_positive(limits)))
+print(check(1.0)[1], library.is_positive(limits), type(jax.numpy.reshape(limits, 2)).__name__)
+limits[:] = 1.0
+print(check(1.0)[1])
+""",
+        "False False Array\nTrue",
     ),
     "numbers are arrays in it, also inside of the user's": (
         """

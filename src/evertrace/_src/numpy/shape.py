@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from evertrace._src import errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike, Axis, Shape
 from evertrace._src.core.tracer import concrete_value
+from evertrace._src.jit.lifting.code import is_written_for_jax
 from evertrace._src.numpy.arguments import (
     canonical_axes,
     canonical_axis,
@@ -53,6 +55,9 @@ def reshape(
       copy: ignored; an array is never changed, so copies cannot be told from views.
       out_sharding: how the result lies over a mesh, a sharding or a spec for the mesh in force.
 
+    An array of NumPy's that an installed package reshapes stays one while `as_jax` lends JAX's
+    names, as on JAX.
+
     Raises:
       ShapeError: the number of elements would change.
 
@@ -61,6 +66,9 @@ def reshape(
       Array([[0, 1, 2],
              [3, 4, 5]], dtype=int32)
     """
+    # On JAX an array of NumPy's stays one here, alone: libraries check what it holds in a trace.
+    if isinstance(a, np.ndarray) and "jax" in sys.modules and is_written_for_jax(sys._getframe(1)):
+        return cast("Any", a).reshape(shape, order=order)
     x = operand("reshape", a)
     shape = _without_minus_one(x.aval, static_shape("reshape", shape))
     if order == "C":
