@@ -603,7 +603,7 @@ def _is_kept_by_library(value):
     if not is_library_class(cls):
         return False
     homes = (sys.modules[cls.__module__], *cls.__mro__)
-    return any(x is value for home in homes for x in vars(home).values())
+    return any(x is value for home in homes for x in list(vars(home).values()))
 
 
 def _is_importable(cls):
