@@ -117,9 +117,13 @@ def test_all_that_ran_is_within_an_event_of_the_function_that_ran_it(run, tmp_pa
 
 def check_named(run, folder, *files):
     """Check that what ran is named, the functions in the user's files not counted."""
-    events, whole = profiled(run, folder)
-    own = tuple(f"${file}:" for file in files)
-    assert share_of(whole, [e for _, e in events if not e.name.startswith(own)]) > 0.9
+    own, shares = tuple(f"${file}:" for file in files), []
+    for attempt in "123":  # another process may have had the processor for a while
+        events, whole = profiled(run, folder / attempt)
+        shares.append(share_of(whole, [e for _, e in events if not e.name.startswith(own)]))
+        if shares[-1] > 0.9:
+            return
+    raise AssertionError(f"named are {shares} of the time")
 
 
 def eager_on_large_arrays():

@@ -84,28 +84,9 @@ class HostArray(Operators, Computed):
     """
 
     __slots__ = (
-        "__weakref__",
-        "_as_input",
-        "_demand_layout",
-        "_demands",
-        "_evaluated",
-        "_index",
-        "_lent",
-        "_narrow",
-        "_source",
-        "_take",
-        "_thread",
-        "aval",
-        "closed",
-        "current",
-        "is_argument",
-        "making",
-        "original",
-        "parent",
-        "prologue",
-        "slot",
-        "was_asked",
-        "written",
+        "__weakref__", "_as_input", "_demand_layout", "_demands", "_evaluated", "_index", "_lent",
+        "_narrow", "_source", "_take", "_thread", "aval", "closed", "current", "is_argument",
+        "making", "original", "parent", "prologue", "slot", "was_asked", "written",
     )  # fmt: skip
 
     def __init__(
