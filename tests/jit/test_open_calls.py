@@ -29,7 +29,7 @@ def test_threads_fill_one_template_with_several_sizes_at_once():
         return jnp.tanh(x @ weights).sum(0), x[::-1]
 
     g: Any = ev.jit(f, engine="native")
-    for n in (3, 4, 5):
+    for n in (13, 14, 15):  # of which no product is so small that XLA would write it out
         g(rows(n))
     before = template.counts.made
     wrong, start = [], threading.Barrier(4)
@@ -37,7 +37,7 @@ def test_threads_fill_one_template_with_several_sizes_at_once():
     def call(first):
         start.wait()
         for k in range(40):  # each size comes to two threads, in another order
-            n = 6 + (first * 7 + k * 3) % 41
+            n = 16 + (first * 7 + k * 3) % 41
             got, want = g(rows(n)), f(rows(n))
             if not all(np.allclose(a, b, atol=1e-5) for a, b in zip(got, want, strict=True)):
                 wrong.append(n)
@@ -174,9 +174,9 @@ def called_by_a_new_size(depth):
     g: Any = ev.jit(layers(depth))
     g.clear_cache()  # which it shares with other functions of its code
     w = rows(4) / 4
-    for n in (3, 4, 5, 6):
+    for n in (13, 14, 15, 16):
         g(w, rows(n))
-    x = rows(9)
+    x = rows(19)
     return functions_called(lambda: g(w, x))
 
 
@@ -254,7 +254,7 @@ def test_the_second_size_is_run_by_the_engine_that_a_trace_of_its_own_would_have
 
 def test_whether_a_call_is_long_is_no_question_of_its_size():
     g: Any = ev.jit(lambda x: jnp.sin(x) * jnp.cos(x), engine="native")
-    for n in (3, 4, 5):
+    for n in (13, 14, 15):  # of which no product is so small that XLA would write it out
         g(rows(n))
     before = template.counts.made
     short, long = rows(6), rows(200_000)

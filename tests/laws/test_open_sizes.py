@@ -30,7 +30,7 @@ BOUND = 16
 pytestmark = pytest.mark.slow  # two minutes in all
 
 ONE_SIZE = {
-    *("ppermute", "pshuffle", "dynamic_slice", "dynamic_update_slice", "slice_in_dim", "unstack"),
+    *("ppermute", "pshuffle", "dynamic_slice", "dynamic_update_slice", "unstack"),
     *("bcoo_dot_general", "bcsr_extract", "bcsr_dot_general", "coo_matmat", "csr_matmat"),
     *("reduce", "pure_callback-sequential", "pure_callback-broadcast_all"),  # they hold functions
     "todense",  # and this one a tree

@@ -13,7 +13,7 @@ from evertrace._src import errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike, Axis, Shape
 from evertrace._src.core.tracer import concrete_value
-from evertrace._src.jit.lifting.code import is_written_for_jax
+from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy.arguments import (
     canonical_axes,
     canonical_axis,
@@ -30,6 +30,8 @@ from evertrace._src.ops import structural
 from evertrace._src.ops.sharding_constraint import lays_out
 from evertrace._src.ops.slicing import slice_in_dim, unstack_p
 from evertrace._src.ops.structural import permute, rev_p
+
+code: Any = LazyModule("evertrace._src.jit.lifting.code")  # which only libraries need
 
 # ---------------------------------------------------------------- shapes
 
@@ -67,7 +69,8 @@ def reshape(
              [3, 4, 5]], dtype=int32)
     """
     # On JAX an array of NumPy's stays one here, alone: libraries check what it holds in a trace.
-    if isinstance(a, np.ndarray) and "jax" in sys.modules and is_written_for_jax(sys._getframe(1)):
+    is_numpys = isinstance(a, np.ndarray) and "jax" in sys.modules
+    if is_numpys and code.is_written_for_jax(sys._getframe(1)):
         return cast("Any", a).reshape(shape, order=order)
     x = operand("reshape", a)
     shape = _without_minus_one(x.aval, static_shape("reshape", shape))

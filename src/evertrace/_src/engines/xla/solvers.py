@@ -58,13 +58,14 @@ def _all_rows(size):
 
 def _as_given(**options):
     """Return options as the attributes that the plugin's kernels call by the same names."""
-    return {name: _attribute(value) for name, value in options.items()}
+    return {
+        name: quoted(value) if isinstance(value, str) else bool_attr(value)
+        for name, value in options.items()
+    }
 
 
-def _attribute(value):
-    if isinstance(value, bool):
-        return bool_attr(value)
-    return quoted(value) if isinstance(value, str) else f"{value} : ui8"
+def _algorithm(algorithm, **options):
+    return {"algorithm": f"{algorithm} : ui8", **_as_given(**options)}
 
 
 def _no_options(**options):
@@ -83,44 +84,50 @@ class Kernel(NamedTuple):
     attributes: Callable[..., dict[str, str]] = _no_options
 
 
-KERNELS: dict[str, dict[str, Kernel]] = {
-    "cpu": {
-        "cholesky": Kernel("potrf", _triangle),
-        "lu": Kernel("getrf"),
-        "triangular_solve": Kernel("trsm", _triangular),
-        "tridiagonal_solve": Kernel("gtsv"),
-        "geqrf": Kernel("geqrf"),
-        "pivoted_qr": Kernel("geqp3"),
-        "householder_product": Kernel("orgqr"),
-        "ormqr": Kernel("ormqr", _as_given),
-        "eigh": Kernel("syevd", _spectrum),
-        "svd": Kernel("gesdd", _vectors),
-        "svd_by_qr": Kernel("gesvd", _vectors),
-        "eig": Kernel("geev", _sides),
-        "schur": Kernel("gees", _schur),
-        "hessenberg": Kernel("gehrd", _all_rows),
-        "tridiagonal": Kernel("sytrd", _triangle),
-    },
-    "gpu": {
-        "cholesky": Kernel("cusolver_potrf_ffi", _as_given),
-        "lu": Kernel("cusolver_getrf_ffi"),
-        "lu_pivots_to_permutation": Kernel("cu_lu_pivots_to_permutation"),
-        "tridiagonal_solve": Kernel("cusparse_gtsv2_ffi"),
-        "geqrf": Kernel("cusolver_geqrf_ffi"),
-        "pivoted_qr": Kernel("cuhybrid_geqp3", _as_given),
-        "householder_product": Kernel("cusolver_orgqr_ffi"),
-        "ormqr": Kernel("cusolver_ormqr_ffi", _as_given),
-        "eigh": Kernel("cusolver_syevd_ffi", _as_given),
-        "svd": Kernel("cusolver_gesvdj_ffi", _as_given),
-        "svd_by_qr": Kernel("cusolver_gesvd_ffi", _as_given),
-        "svd_by_polar": Kernel("cusolver_gesvdp_ffi", _as_given),
-        "eig_of_real": Kernel("cuhybrid_eig_real", _as_given),
-        "eig_of_complex": Kernel("cuhybrid_eig_comp", _as_given),
-        "tridiagonal": Kernel("cusolver_sytrd_ffi", _as_given),
-    },
-}
-"""Kind of device -> what is computed -> the kernel. What has none is made of other operations, or
-refused."""
+class Solver(NamedTuple):
+    """What is computed by a kernel, where there is one; else by other operations, or not at all.
+
+    Attributes:
+      name: as errors call it.
+      cpu, gpu: the kernels, by the kind of devices.
+    """
+
+    name: str
+    cpu: Kernel | None = None
+    gpu: Kernel | None = None
+
+
+CHOLESKY = Solver(
+    "cholesky", cpu=Kernel("potrf", _triangle), gpu=Kernel("cusolver_potrf_ffi", _as_given)
+)
+LU = Solver("lu", cpu=Kernel("getrf"), gpu=Kernel("cusolver_getrf_ffi"))
+LU_PIVOTS_TO_PERMUTATION = Solver(
+    "lu_pivots_to_permutation", gpu=Kernel("cu_lu_pivots_to_permutation")
+)
+TRIANGULAR_SOLVE = Solver("triangular_solve", cpu=Kernel("trsm", _triangular))
+TRIDIAGONAL_SOLVE = Solver(
+    "tridiagonal_solve", cpu=Kernel("gtsv"), gpu=Kernel("cusparse_gtsv2_ffi")
+)
+GEQRF = Solver("geqrf", cpu=Kernel("geqrf"), gpu=Kernel("cusolver_geqrf_ffi"))
+PIVOTED_QR = Solver("pivoted_qr", cpu=Kernel("geqp3"), gpu=Kernel("cuhybrid_geqp3", _as_given))
+HOUSEHOLDER_PRODUCT = Solver(
+    "householder_product", cpu=Kernel("orgqr"), gpu=Kernel("cusolver_orgqr_ffi")
+)
+ORMQR = Solver("ormqr", cpu=Kernel("ormqr", _as_given), gpu=Kernel("cusolver_ormqr_ffi", _as_given))
+EIGH = Solver("eigh", cpu=Kernel("syevd", _spectrum), gpu=Kernel("cusolver_syevd_ffi", _algorithm))
+SVD = Solver("svd", cpu=Kernel("gesdd", _vectors), gpu=Kernel("cusolver_gesvdj_ffi", _as_given))
+SVD_BY_QR = Solver(
+    "svd_by_qr", cpu=Kernel("gesvd", _vectors), gpu=Kernel("cusolver_gesvd_ffi", _as_given)
+)
+SVD_BY_POLAR = Solver("svd_by_polar", gpu=Kernel("cusolver_gesvdp_ffi", _as_given))
+EIG = Solver("eig", cpu=Kernel("geev", _sides))
+EIG_OF_REAL = Solver("eig_of_real", gpu=Kernel("cuhybrid_eig_real", _as_given))
+EIG_OF_COMPLEX = Solver("eig_of_complex", gpu=Kernel("cuhybrid_eig_comp", _as_given))
+SCHUR = Solver("schur", cpu=Kernel("gees", _schur))
+HESSENBERG = Solver("hessenberg", cpu=Kernel("gehrd", _all_rows))
+TRIDIAGONAL = Solver(
+    "tridiagonal", cpu=Kernel("sytrd", _triangle), gpu=Kernel("cusolver_sytrd_ffi", _as_given)
+)
 
 
 _PREFIXES = {"f": "s", "d": "d", "F": "c", "D": "z"}
@@ -148,17 +155,17 @@ def prepare(text):
         compat.initialize_hybrid_kernels()
 
 
-def has(b, name):
-    """Return whether there is a kernel of a name where a program is for."""
-    return name in KERNELS.get(b.module.platform, ())
+def has(b, solver):
+    """Return whether there is a kernel where a program is for."""
+    return getattr(solver, b.module.platform, None) is not None
 
 
-def call(b, name, operands, outs, batch, overwrites=None, row_major=False, **options):
+def call(b, solver, operands, outs, batch, overwrites=None, row_major=False, **options):
     """Write the call of a kernel.
 
     Args:
       b: the builder.
-      name: what is computed, as in `KERNELS`.
+      solver: what is computed.
       operands: list of `Val`s; the first has the dtype that is computed in.
       outs: list of avals.
       batch: how many leading dimensions are batch dimensions.
@@ -173,9 +180,9 @@ def call(b, name, operands, outs, batch, overwrites=None, row_major=False, **opt
       NotImplementedError: there is no such kernel for the platform of the program.
     """
     platform = b.module.platform
-    if not has(b, name):
-        raise _not_built(name, platform, b.src)
-    target, attributes = KERNELS[platform][name]
+    if not has(b, solver):
+        raise _not_built(solver.name, platform, b.src)
+    target, attributes = getattr(solver, platform)
     if platform == "cpu":
         target = _lapack_target(target, operands[0].dtype)
     prepare(target)

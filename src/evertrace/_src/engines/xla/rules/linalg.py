@@ -60,11 +60,11 @@ def _info(aval):
 
 @lowering.define(ops.cholesky_p)
 def _cholesky(b, out, a):
-    if not solvers.has(b, "cholesky"):
+    if not solvers.has(b, solvers.CHOLESKY):
         factor = b.op("stablehlo.cholesky", [a], out, {"lower": "true"})
         return composed(b, matrices.tril, factor)
     outs, batch = [out, _info(out)], a.aval.ndim - 2
-    factor, info = solvers.call(b, "cholesky", [a], outs, batch, {0: 0}, lower=True)
+    factor, info = solvers.call(b, solvers.CHOLESKY, [a], outs, batch, {0: 0}, lower=True)
     return composed(b, matrices.tril, *solvers.or_nan(b, info, [factor]))
 
 
@@ -118,7 +118,7 @@ def _triangular_solve(b, out, a, rhs, *, left_side, lower, transpose_a, conjugat
     if conjugate_a and not transpose_a and is_complex:
         a = composed(b, conj, a)
     adjoint = transpose_a and conjugate_a and is_complex
-    if not solvers.has(b, "triangular_solve"):
+    if not solvers.has(b, solvers.TRIANGULAR_SOLVE):
         kind = "ADJOINT" if adjoint else "TRANSPOSE" if transpose_a else "NO_TRANSPOSE"
         return b.op(
             "stablehlo.triangular_solve",
@@ -133,7 +133,7 @@ def _triangular_solve(b, out, a, rhs, *, left_side, lower, transpose_a, conjugat
         )
     return solvers.call(
         b,
-        "triangular_solve",
+        solvers.TRIANGULAR_SOLVE,
         [a, rhs],
         [out],
         out.ndim - 2,
@@ -149,7 +149,7 @@ def _triangular_solve(b, out, a, rhs, *, left_side, lower, transpose_a, conjugat
 def _lu(b, outs, a):
     factors, pivots, rows = outs
     packed, pivots, _ = solvers.call(
-        b, "lu", [a], [factors, pivots, _info(factors)], factors.ndim - 2, {0: 0}
+        b, solvers.LU, [a], [factors, pivots, _info(factors)], factors.ndim - 2, {0: 0}
     )
     one = b.full_like(pivots, 1)  # kernels count from 1
     pivots = b.op("stablehlo.subtract", [pivots, one], pivots.aval)
@@ -170,8 +170,8 @@ def _lu_pivots_to_permutation(b, out, pivots, *, permutation_size):
 
 def _permutation(b, out, pivots):
     """Write the swaps ``i <-> pivots[i]`` of an identity permutation: a kernel, or the loop."""
-    if solvers.has(b, "lu_pivots_to_permutation"):
-        return solvers.call(b, "lu_pivots_to_permutation", [pivots], [out], out.ndim - 1)[0]
+    if solvers.has(b, solvers.LU_PIVOTS_TO_PERMUTATION):
+        return solvers.call(b, solvers.LU_PIVOTS_TO_PERMUTATION, [pivots], [out], out.ndim - 1)[0]
     counter = ShapedArray((), np.int32)
     last, number = out.ndim - 1, pivots.shape[-1]
     start = b.op("stablehlo.iota", [], out, {"iota_dimension": int_attr(last)})
@@ -232,10 +232,10 @@ def _lu_solve(b, out, *operands, **params):
 def _tridiagonal_solve(b, out, dl, d, du, rhs, *, perturb_singular):
     operands, batch = [dl, d, du, rhs], out.ndim - 2
     if b.module.platform != "cpu":  # the kernel spoils nothing but the sides, and returns no code
-        return solvers.call(b, "tridiagonal_solve", operands, [out], batch, {3: 0})[0]
+        return solvers.call(b, solvers.TRIDIAGONAL_SOLVE, operands, [out], batch, {3: 0})[0]
     outs = [*[x.aval for x in operands], _info(out)]
     same = {i: i for i in range(4)}
-    *_, x, info = solvers.call(b, "tridiagonal_solve", operands, outs, batch, same)
+    *_, x, info = solvers.call(b, solvers.TRIDIAGONAL_SOLVE, operands, outs, batch, same)
     return solvers.or_nan(b, info, [x])[0]
 
 
@@ -244,20 +244,20 @@ def _tridiagonal_solve(b, out, dl, d, du, rhs, *, perturb_singular):
 
 @lowering.define(ops.geqrf_p)
 def _geqrf(b, outs, a):
-    return solvers.call(b, "geqrf", [a], outs, a.aval.ndim - 2, {0: 0})
+    return solvers.call(b, solvers.GEQRF, [a], outs, a.aval.ndim - 2, {0: 0})
 
 
 @lowering.define(ops.householder_product_p)
 def _householder_product(b, out, a, taus):
-    return solvers.call(b, "householder_product", [a, taus], [out], out.ndim - 2, {0: 0})[0]
+    return solvers.call(b, solvers.HOUSEHOLDER_PRODUCT, [a, taus], [out], out.ndim - 2, {0: 0})[0]
 
 
 @lowering.define(ops.ormqr_p)
 def _ormqr(b, out, a, taus, c, *, left, transpose):
     operands, batch = [a, taus, c], out.ndim - 2
-    return solvers.call(b, "ormqr", operands, [out], batch, {2: 0}, left=left, transpose=transpose)[
-        0
-    ]
+    return solvers.call(
+        b, solvers.ORMQR, operands, [out], batch, {2: 0}, left=left, transpose=transpose
+    )[0]
 
 
 @lowering.define(ops.qr_p)
@@ -270,7 +270,7 @@ def _qr(b, outs, a, *, pivoting, full_matrices, use_magma):
     if pivoting:
         packed, taus, columns = _pivoted(b, a, packed_taus, columns[0], use_magma)
     else:
-        packed, taus = solvers.call(b, "geqrf", [a], packed_taus, batch, {0: 0})
+        packed, taus = solvers.call(b, solvers.GEQRF, [a], packed_taus, batch, {0: 0})
 
     def reflectors(x):
         x = slice_in_dim(x, 0, min(n, k), batch + 1)
@@ -280,7 +280,7 @@ def _qr(b, outs, a, *, pivoting, full_matrices, use_magma):
         return matrices.triu(slice_in_dim(x, 0, k, batch))
 
     start = composed(b, reflectors, packed)
-    (q,) = solvers.call(b, "householder_product", [start, taus], [q], batch, {0: 0})
+    (q,) = solvers.call(b, solvers.HOUSEHOLDER_PRODUCT, [start, taus], [q], batch, {0: 0})
     return [q, composed(b, upper, packed), *columns]
 
 
@@ -293,7 +293,7 @@ def _pivoted(b, a, packed_taus, columns, use_magma):
     packed, taus = packed_taus
     packed, chosen, taus = solvers.call(
         b,
-        "pivoted_qr",
+        solvers.PIVOTED_QR,
         [a, free],
         [packed, columns, taus],
         a.aval.ndim - 2,
@@ -312,7 +312,7 @@ def _eigh(b, outs, a, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     algorithms.check("eigh", algorithm, b.module.platform, b.src)
     v, w, info = solvers.call(
         b,
-        "eigh",
+        solvers.EIGH,
         [a],
         [*outs, _info(a.aval)],
         a.aval.ndim - 2,
@@ -330,11 +330,11 @@ def _svd(b, outs, a, *, full_matrices, compute_uv, subset_by_index, algorithm):
         return _svd_on_gpu(b, outs, a, full_matrices, compute_uv, algorithm)
     if not compute_uv:
         outs = [outs[0], *[matrices.shaped(a.aval, size, size) for size in a.shape[-2:]]]
-    name = "svd_by_qr" if algorithm is SvdAlgorithm.QR else "svd"
-    return _svd_by(b, name, a, outs, compute_uv=compute_uv, full_matrices=full_matrices)
+    solver = solvers.SVD_BY_QR if algorithm is SvdAlgorithm.QR else solvers.SVD
+    return _svd_by(b, solver, a, outs, compute_uv=compute_uv, full_matrices=full_matrices)
 
 
-def _svd_by(b, name, a, outs, row_major=False, *, compute_uv, **options):
+def _svd_by(b, solver, a, outs, row_major=False, *, compute_uv, **options):
     """Call a kernel that returns what is left of the matrix, values, two sets of vectors, a code.
 
     Returns:
@@ -342,7 +342,7 @@ def _svd_by(b, name, a, outs, row_major=False, *, compute_uv, **options):
     """
     outs, batch = [a.aval, *outs, _info(a.aval)], a.aval.ndim - 2
     _, *found, info = solvers.call(
-        b, name, [a], outs, batch, {0: 0}, row_major, compute_uv=compute_uv, **options
+        b, solver, [a], outs, batch, {0: 0}, row_major, compute_uv=compute_uv, **options
     )
     return solvers.or_nan(b, info, found if compute_uv else found[:1])
 
@@ -360,13 +360,13 @@ def _svd_on_gpu(b, outs, a, full_matrices, compute_uv, algorithm):
     if algorithm is SvdAlgorithm.QR:
         return _svd_by_qr_on_gpu(b, outs, a, full_matrices, compute_uv)
     is_whole = full_matrices or not compute_uv
-    name = "svd_by_polar"
+    solver = solvers.SVD_BY_POLAR
     if algorithm is SvdAlgorithm.JACOBI:
-        name, is_whole = "svd", is_whole or min(m, n) <= _LARGEST_TO_ROTATE_WHOLE
+        solver, is_whole = solvers.SVD, is_whole or min(m, n) <= _LARGEST_TO_ROTATE_WHOLE
     k = min(m, n)
     shapes = [(m, m if is_whole else k), (n, n if is_whole else k)]
     made = [outs[0], *[matrices.shaped(a.aval, *shape) for shape in shapes]]
-    s, *vectors = _svd_by(b, name, a, made, compute_uv=compute_uv, full_matrices=is_whole)
+    s, *vectors = _svd_by(b, solver, a, made, compute_uv=compute_uv, full_matrices=is_whole)
     if not compute_uv:
         return [s]
     columns = a.aval.ndim - 1
@@ -387,7 +387,7 @@ def _svd_by_qr_on_gpu(b, outs, a, full_matrices, compute_uv):
     order = slice(None, None, -1 if transposed else 1)
     s, *found = _svd_by(
         b,
-        "svd_by_qr",
+        solvers.SVD_BY_QR,
         a,
         [outs[0], *vectors[order]],
         row_major=transposed,
@@ -415,12 +415,12 @@ def _eig(
     wanted = [compute_left_eigenvectors, compute_right_eigenvectors]
     parts = _eigenvalue_avals(a.aval, values)
     use_magma = implementation is EigImplementation.MAGMA if implementation else None
-    name = "eig"
+    solver = solvers.EIG
     if b.module.platform == "gpu":
-        name = "eig_of_real" if len(parts) == 2 else "eig_of_complex"
+        solver = solvers.EIG_OF_REAL if len(parts) == 2 else solvers.EIG_OF_COMPLEX
     *w, left, right, info = solvers.call(
         b,
-        name,
+        solver,
         [a],
         [*parts, vectors, vectors, _info(a.aval)],
         a.aval.ndim - 2,
@@ -444,7 +444,7 @@ def _schur(b, outs, a, *, compute_schur_vectors, sort_eig_vals, select_callable)
     parts = _eigenvalue_avals(aval, aval.update(shape=aval.shape[:-1]))
     t, z, *_, info = solvers.call(
         b,
-        "schur",
+        solvers.SCHUR,
         [a],
         [aval, aval, *parts, _info(aval), _info(aval)],
         aval.ndim - 2,
@@ -457,12 +457,12 @@ def _schur(b, outs, a, *, compute_schur_vectors, sort_eig_vals, select_callable)
 @lowering.define(ops.hessenberg_p)
 def _hessenberg(b, outs, a):
     outs, batch = [*outs, _info(a.aval)], a.aval.ndim - 2
-    *packed, info = solvers.call(b, "hessenberg", [a], outs, batch, {0: 0}, size=a.shape[-1])
+    *packed, info = solvers.call(b, solvers.HESSENBERG, [a], outs, batch, {0: 0}, size=a.shape[-1])
     return solvers.or_nan(b, info, packed)
 
 
 @lowering.define(ops.tridiagonal_p)
 def _tridiagonal(b, outs, a, *, lower):
     outs, batch = [*outs, _info(a.aval)], a.aval.ndim - 2
-    *packed, info = solvers.call(b, "tridiagonal", [a], outs, batch, {0: 0}, lower=lower)
+    *packed, info = solvers.call(b, solvers.TRIDIAGONAL, [a], outs, batch, {0: 0}, lower=lower)
     return solvers.or_nan(b, info, packed)
