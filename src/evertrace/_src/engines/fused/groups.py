@@ -45,6 +45,9 @@ JOINED_AT_MOST = 0.9
 MOST_REFUSED = 64
 """How many kernels that are not worth it are looked at."""
 
+MOST_ALIKE = 40
+"""How many values a result may need at most to be compared with others before it is written."""
+
 MOST_WRITTEN = 100_000
 """How many instructions of a program are written to find its best kernels; then those that are
 written first will do. It takes a second, and no program waits longer for what it may gain."""
@@ -472,7 +475,7 @@ class _Division:
             return None
         makers = _Makers(self.makers, self.stored, [root], self.bodies)
         held, read = cone(makers, [root])
-        if any(type(x) is Shared for x in read):  # computed by the same kernel
+        if len(held) > MOST_ALIKE or any(type(x) is Shared for x in read):  # in the same kernel
             return None
         is_hopeless = self.is_hopeless(list({id(eqn): eqn for eqn in held.values()}.values()))
         return () if is_hopeless else form_of(makers, root)

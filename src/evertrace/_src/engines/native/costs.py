@@ -36,6 +36,9 @@ FUSED_NS_TO_COMPILE_CHARACTER = 800.0
 FUSED_NS_TO_WRITE = 1.5e4
 """For each instruction that is written to find the best kernels."""
 
+FUSED_SHARE_TO_FIND = 1 / 3
+"""How much of what loops take in all calls finding kernels for them may take."""
+
 FUSED_GAIN = 1.5
 """How many times as long a tape has to be estimated to need for a kernel to be compiled."""
 

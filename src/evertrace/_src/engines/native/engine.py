@@ -93,13 +93,14 @@ def _divider(fuses):
     def divide(jaxpr, runs):
         if fuses == AUTO:
             least = costs.FUSED_NS_TO_COMPILE / costs.CALLS / runs
+            alone = functools.cache(lambda eqn: tape_cost([eqn]))
             is_worth = groups.of_gain(tape_cost, costs.FUSED_GAIN, least)
-            gain = runs * costs.CALLS / costs.FUSED_NS_TO_WRITE
+            calls = runs * costs.CALLS * costs.FUSED_SHARE_TO_FIND
             return groups.divided(
                 jaxpr,
                 is_worth,
-                lambda eqns: gain * loops_cost(eqns),
-                lambda eqns: tape_cost(eqns) < least,
+                lambda eqns: calls * loops_cost(eqns) / costs.FUSED_NS_TO_WRITE,
+                lambda eqns: sum(map(alone, eqns)) < least,
             )
         return groups.divided(jaxpr, groups.of_several(fuses))
 
