@@ -285,3 +285,10 @@ def test_what_a_function_returns_beside_its_value_is_made_outside_of_its_trace(n
         value = (ev.jit(run) if jitted else run)(jnp.ones(3))
     assert found == [True]
     np.testing.assert_array_equal(value, [2, 2, 2])
+
+
+def test_transformations_are_applied_to_wrapped_functions():
+    _, in_tree = ev.tree.flatten(((1,), {}))
+    text = r"linear_util: expected a WrappedFun, got a value of type int\."
+    with pytest.raises(TypeError, match=text):
+        api_util.flatten_fun(1, in_tree)

@@ -129,6 +129,18 @@ def wrap_init(f: Any, params: Any = None, *, debug_info: Any = None) -> WrappedF
     return WrappedFun(f, dict(params or {}), debug_info)
 
 
+def _wrapped(fun):
+    """Return what a transformation is applied to, which is a `WrappedFun`."""
+    if not isinstance(fun, WrappedFun):
+        raise errors.user_error(
+            TypeError,
+            f"linear_util: expected a WrappedFun, got a value of type {type(fun).__name__}.",
+            fix="wrap the function first: `wrap_init(f, debug_info=...)`.",
+            anchor="not-callable",
+        )
+    return fun
+
+
 def _takes_function(define):
     """Let ``transformation(gen)`` decorate, and ``transformation(gen, fun, ...)`` apply at once."""
 
@@ -163,7 +175,7 @@ def transformation(gen: Any) -> Callable[..., Any]:
         def call(*args, **kwargs):
             return _run(gen, fun, arguments, args, kwargs)
 
-        return fun.wrapped_by(gen, arguments, call)
+        return _wrapped(fun).wrapped_by(gen, arguments, call)
 
     return apply
 
@@ -196,7 +208,7 @@ def transformation_with_aux(gen: Any) -> Callable[..., Any]:
             store.store(aux)
             return out
 
-        return fun.wrapped_by(gen, arguments, call), store
+        return _wrapped(fun).wrapped_by(gen, arguments, call), store
 
     return apply
 
@@ -220,7 +232,7 @@ def transformation2(outer: Any) -> Callable[..., Any]:
         def call(*args, **kwargs):
             return outer(fun.call_wrapped, *arguments, *args, **kwargs)
 
-        return fun.wrapped_by(outer, arguments, call)
+        return _wrapped(fun).wrapped_by(outer, arguments, call)
 
     return apply
 
@@ -250,7 +262,7 @@ def transformation_with_aux2(outer: Any) -> Callable[..., Any]:
         def call(*args, **kwargs):
             return outer(fun.call_wrapped, store, *arguments, *args, **kwargs)
 
-        return fun.wrapped_by(outer, arguments, call), store
+        return _wrapped(fun).wrapped_by(outer, arguments, call), store
 
     return apply
 
