@@ -137,3 +137,15 @@ def test_a_rule_for_another_platform_is_not_taken():
         prim.bind(X, X)
     mlir.register_lowering(prim, mlir.lower_fun(lambda x, y: x - y, multiple_results=False))
     np.testing.assert_array_equal(ev.jit(prim.bind)(X, 3 * X), -2 * N)
+
+
+@pytest.mark.parametrize("engine", ["native", "fused", "xla"])
+def test_numbers_of_programs_that_rules_trace_are_each_their_own(engine):
+    """Programs are gone once written, so that the next one's numbers may be at their addresses."""
+
+    def times(x, *, number):
+        return x * np.float32(number)
+
+    prim = primitive("times", mlir.lower_fun(times, multiple_results=False))
+    f = ev.jit(lambda x: [prim.bind(x, number=n) for n in range(50)], engine=engine)
+    np.testing.assert_array_equal(f(jnp.float32(2)), 2.0 * np.arange(50))

@@ -165,10 +165,10 @@ class Emitter:
 
     def literal(self, lit):
         """Return the value of a literal."""
-        key = id(lit)
-        found = self._literals.get(key)
+        # Kept by itself, not by its address: programs that rules trace are gone once written.
+        found = self._literals.get(lit)
         if found is None:
-            self._literals[key] = found = self.constant(lit.val)
+            self._literals[lit] = found = self.constant(lit.val)
         return found
 
     def size_of(self, values):
