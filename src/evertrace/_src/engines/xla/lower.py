@@ -174,12 +174,12 @@ class Module:
 
         Jaxprs that are written in the same words are one function.
         """
-        found = self.names.get(id(jaxpr))
+        found = self.names.get(jaxpr)
         if found is None:
             fresh = self._fresh(name)
             text = _function(self, jaxpr, fresh, "private")
             body = text.replace(f"@{fresh}(", "(", 1)
-            found = self.names[id(jaxpr)] = self.by_text.setdefault(body, fresh)
+            found = self.names[jaxpr] = self.by_text.setdefault(body, fresh)
             if found is fresh:
                 self.functions.append(text)
         return found
@@ -192,7 +192,7 @@ class Module:
 
     def is_in_order(self, jaxpr):
         """Whether a jaxpr has a place in the order of effects."""
-        found = self._in_order.get(id(jaxpr))
+        found = self._in_order.get(jaxpr)
         if found is None:
             found = self.has_effects and (
                 observable(jaxpr.effects)
@@ -202,7 +202,7 @@ class Module:
                     for eqn in jaxpr.eqns
                 )
             )
-            self._in_order[id(jaxpr)] = found
+            self._in_order[jaxpr] = found
         return found
 
     def _fresh(self, name):
@@ -403,9 +403,9 @@ class Builder:
     def _literal(self, x):
         """Write a literal; returns its name."""
         texts = self.module.literals
-        text = texts.get(id(x))
+        text = texts.get(x)
         if text is None:
-            text = texts[id(x)] = dense_scalar(x.val, x.aval)
+            text = texts[x] = dense_scalar(x.val, x.aval)
         return self.constants.get(text) or self.dense(text)
 
     def _equation(self, eqn, names, recurs):

@@ -16,7 +16,7 @@ def _call_exported(b, outs, *operands, program):
 
 def _include(module, program):
     """Add the functions of a program to a module, once; returns the name of its main one."""
-    found = module.names.get(id(program))
+    found = module.names.get(program)
     if found is None:
         blob = program.module_for(module.platform)
         fresh = {}
@@ -35,7 +35,7 @@ def _include(module, program):
                 anchor="export",
             ) from error
         module.functions += texts.values()
-        found = module.names[id(program)] = fresh["main"]
+        found = module.names[program] = fresh["main"]
         for text in texts.values():
             solvers.prepare(text)
     return found
