@@ -51,6 +51,25 @@ def test_axes_of_two_arguments(in_axes, x, y, want):
     np.testing.assert_array_equal(ev.vmap(lambda x, y: x * y, in_axes)(x, y), want)
 
 
+@pytest.mark.parametrize("number", [2, 2.0, 2j, True])
+def test_numbers_that_are_not_mapped_are_what_they_are(number):
+    def scaled(x, options):
+        assert type(options["by"]) is type(number)
+        return x * options["by"]
+
+    f = ev.vmap(scaled, in_axes=(0, None))
+    np.testing.assert_array_equal(f(X, {"by": number}), X * number)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, ev.jit, ev.jit(strict=True)])
+def test_a_condition_on_a_number_that_is_not_mapped_is_one_of_python(around):
+    def scaled(x, by):
+        return x * by if by > 1.0 else x
+
+    f = around(lambda x: ev.vmap(scaled, in_axes=(0, None))(x, 2.0))
+    np.testing.assert_array_equal(f(X), 2 * X)
+
+
 def test_what_is_not_mapped_need_not_be_an_array():
     f = ev.vmap(lambda x, act, names: act(x) * len(names["a"]), (0, None, None))
     np.testing.assert_array_equal(f(X, jnp.negative, {"a": "xyz"}), -3 * X)

@@ -260,7 +260,12 @@ ERRORS = [
     (
         lambda: ev.jvp(tripled_vjp(), (1.0,), (1.0,)),
         TypeError,
-        "<lambda>: forward-mode differentiation of a function with a custom_vjp rule.",
+        "<lambda>: forward-mode autodiff of a function with a custom_vjp rule.",
+    ),
+    (
+        lambda: ev.vmap(ev.linearize(tripled_vjp(), 1.0)[1])(np.ones(3, np.float32)),
+        TypeError,
+        "<lambda>: forward-mode autodiff of a function with a custom_vjp rule.",
     ),
     (lambda: custom_jvp(lax.sin)(1.0), AttributeError, "sin: has no derivative rule yet."),
     (

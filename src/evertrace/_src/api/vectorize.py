@@ -92,10 +92,11 @@ def vmap(
             axes = _argument_axes(where, in_axes, args, kwargs, treedef)
         dims = [_axis(where, a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(where, leaves, dims, treedef, axis_size)
+        others = _numbers(tree.leaves(given), dims) | others
         trace = BatchTrace(state.trace, Axis(size, axis_name, divided_by=divided_by), where)
         watch = Watch(trace).start()
         with _mapped_cells(trace, cells, leaves, dims):
-            pairs, out_tree = _run(trace, fun, treedef, leaves, dims, {**cells, **others})
+            pairs, out_tree = _run(trace, fun, treedef, leaves, dims, others | cells)
         if watch.leaked() and not config.current().strict:
             settle(watch, [(fun, "")], functools.partial(_refuse_mapped, trace))
         out_dims = tree.flatten_axes(f"{where} out_axes", out_tree, out_axes)
@@ -117,6 +118,14 @@ def _with_float0(where, result, out_axes, size):
             shape.insert(d % (x.ndim + 1), size)
             leaves[i] = np.zeros(shape, x.dtype)
     return tree.unflatten(treedef, leaves)
+
+
+def _numbers(leaves, dims):
+    """Return Python's numbers that are not mapped, by position: a function may ask for theirs."""
+    return {i: x for i, x in enumerate(leaves) if dims[i] is None and type(x) in _PYTHON_NUMBERS}
+
+
+_PYTHON_NUMBERS = (bool, int, float, complex)
 
 
 def _run(trace, fun, treedef, leaves, dims, as_they_are):

@@ -14,7 +14,7 @@ from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, take
 from evertrace._src.control.custom import P, R
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.propagation import of_call
 from evertrace._src.core.rules import is_linear
 from evertrace._src.core.tracer import state
@@ -262,7 +262,7 @@ def _cotangent(name, aval, ct):
 def _jvp(primals, tangents, *, name, **_):
     raise errors.user_error(
         TypeError,
-        f"{name}: forward-mode differentiation of a function with a custom_vjp rule.",
+        f"{name}: forward-mode autodiff of a function with a custom_vjp rule.",
         fix="use reverse mode (`grad`, `vjp`), or give it a `custom_jvp` rule, which serves both.",
         anchor="custom-vjp-forward",
     )
@@ -401,6 +401,7 @@ custom_lin_p: Primitive = Primitive(
     cache_types=False,
     abstract=lambda *avals, out_avals, **_: out_avals,
     transpose=_lin_transpose,
+    # The transposed map is what runs, and is vectorised then: who comes here goes forward.
     eager=lambda *args, name, **_: _jvp(args, args, name=name),
-    batch=undefined("the transposed map is vectorised instead, see custom_vjp_call"),
+    batch=lambda size, args, dims, *, name, **_: _jvp(args, args, name=name),
 )
