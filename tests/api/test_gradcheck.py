@@ -19,6 +19,7 @@ RIGHT = {
     "complex": (jnp.exp, (np.complex64([1 + 2j]),)),
     "bfloat16": (lambda x: x * x, (jnp.ones(2, "bfloat16"),)),
     "jitted": (ev.jit(jnp.tanh), (X,)),
+    "bent within the first step": (lambda x: jnp.sin(100 * x) / 100, (X,)),
 }
 
 
