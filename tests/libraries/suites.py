@@ -44,7 +44,8 @@ def run(environment, library, version, seconds, folder, failed_in=None):
       failed_in: kind of the environment of which only those are run that failed there last.
     """
     chosen = zlib.crc32(repr((library.tests, library.options)).encode())
-    report = folder / f"{library.name}-{version}-{chosen:08x}-{environment.kind}.xml"
+    of_suite = f"{library.name}-{version}-{chosen:08x}"
+    report = folder / f"{of_suite}-{environment.kind}.xml"
     if environment.kind == "jax" and report.exists() and not failed_in:
         return outcomes(report)
     for old in folder.glob(f"{report.stem}.*"):
@@ -61,10 +62,10 @@ def run(environment, library, version, seconds, folder, failed_in=None):
     else:
         command += ["--pyargs", *library.tests]
     if failed_in:
-        there = report.with_name(report.name.replace(environment.kind, failed_in))
-        if not there.with_suffix(".failed").exists():
+        there = folder / f"{of_suite}-{failed_in}.failed"
+        if not there.exists():
             return Outcomes(frozenset(), frozenset())
-        shutil.copytree(there.with_suffix(".failed"), cache)
+        shutil.copytree(there, cache)
         command.append("--last-failed")
     # Twice the time, since it counts between tests only, and not while they are collected.
     limit = 2 * seconds + TEST_SECONDS

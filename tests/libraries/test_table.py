@@ -94,8 +94,10 @@ class Recorded(NamedTuple):
         return 1, "", ""
 
 
-def test_jax_is_asked_for_those_alone_that_failed_here(tmp_path):
-    library = next(library for library in LIBRARIES if library.name == "chex")
+@pytest.mark.parametrize("name", ["chex", "e3nn-jax"])
+def test_jax_is_asked_for_those_alone_that_failed_here(tmp_path, name):
+    library = next(library for library in LIBRARIES if library.name == name)
+    library = library._replace(tests=("installed",))
     here, there = Recorded("evertrace", []), Recorded("jax", [])
     for _ in range(2):  # what failed the time before is not asked again
         suites.run(here, library, "1", 9, tmp_path)
