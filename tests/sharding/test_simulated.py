@@ -347,9 +347,9 @@ def test_results_do_not_lie_over_other_devices_than_arguments(put):
 def test_results_lie_over_no_devices_but_those_that_a_program_is_compiled_for():
     with ev.simulate_devices(8):
         x, some = ev.device_put(X, over(*ROWS)), over((2,), ("x",), P("x"))
-        lowered = ev.jit(doubled, out_shardings=some).lower(x)
+        traced = ev.jit(doubled, out_shardings=some).trace(x)
         with pytest.raises(ValueError, match=r"committed to 8 devices, .* over 2 devices"):
-            lowered.compile()
+            traced.lower()
 
 
 @pytest.mark.engine

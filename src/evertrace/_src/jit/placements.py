@@ -13,7 +13,7 @@ import numpy as np
 from evertrace._src import errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.core.divisions import open_division, over_mesh
+from evertrace._src.core.divisions import OtherAxis, open_division, over_mesh
 from evertrace._src.core.placement import Sharding, as_sharding, carried, shared
 from evertrace._src.core.propagation import divide_jaxpr
 from evertrace._src.engines import placing
@@ -162,7 +162,8 @@ class CompiledPlacements:
     Attributes:
       inputs: for each leaf of the arguments its sharding over the mesh, None where there is none.
       outputs: likewise of the result, once it is complete.
-      divisions: of all that the program takes.
+      divisions: of all that the program takes, and `asked` for each leaf of the result what
+        `out_shardings` say, None for nothing.
     """
 
     def __init__(self, name, placements, call):
@@ -171,6 +172,8 @@ class CompiledPlacements:
         of_arguments = None if placements is None else placements.of_arguments
         where = f"jit({name}) in_shardings"
         given = tree.flatten_axes(where, call.treedef, (of_arguments, None))
+        self.outputs: Any = None
+        self._mesh: Any = None
         self.inputs: list[Any] = []
         for x, s in zip(call.leaves, given, strict=True):
             # An array that lies over no mesh is not asked where it is, which loads XLA.
@@ -195,9 +198,12 @@ class CompiledPlacements:
         Returns:
           A sharding over the mesh, or None where nothing is laid out over any.
         """
+        if self.outputs is not None:  # it was lowered before
+            return self._mesh
         wanted = self.wanted(out_tree, out_avals)
         captured = [getattr(x, "_sharding", None) for x in consts]
         like = next((s for s in (*self.inputs, *captured, mesh, *wanted) if s is not None), None)
+        self._mesh = like
         if like is None:
             return None
         given = [s for s in (*self.inputs, *captured, mesh, *wanted) if s is not None]
@@ -213,7 +219,11 @@ class CompiledPlacements:
             for s, aval in zip((*captured, *self.inputs), avals, strict=True)
         ]
         divisions = divide_jaxpr(jaxpr, known, sizes)
-        self.divisions = known
+        self.asked = wanted
+        self.divisions = [
+            open_division(aval) if any(type(a) is OtherAxis for axes in d for a in axes) else d
+            for d, aval in zip(known, avals, strict=True)
+        ]
         replicated = like.divided(())
         self.inputs = [replicated if s is None else s for s in self.inputs]
         self.outputs = [

@@ -144,6 +144,26 @@ class Program:
             return None
         return runner.compiled_over(like, tuple([divisions[i] for i in self.kept]))
 
+    def divided_over(self, like, places) -> Any:
+        """Return what XLA makes of it for the devices of a mesh, where it is not run so."""
+        runner: Any = self._divided()
+        return runner.compiled_over(*self.layout_over(like, places))
+
+    def layout_over(self, like, places):
+        """Return how it lies over a mesh: a sharding over that, divisions of inputs and outputs.
+
+        Args:
+          like: a sharding over the mesh.
+          places: the `CompiledPlacements` of all that goes in and out.
+        """
+        inputs = tuple([places.divisions[i] for i in self.kept])
+        wanted: list[Any] = [None] * len(self.jaxpr.outvars)
+        sources: list[Any] = self.sources
+        for (kind, i), sharding in zip(sources, places.asked, strict=True):
+            if kind is _COMPUTED and sharding is not None:
+                wanted[i] = sharding.spec_division(self.jaxpr.outvars[i].aval.ndim)
+        return like, inputs, tuple(wanted)
+
     def by_xla(self) -> Any:
         """Return what runs it by XLA, also where tapes do not run."""
         if self._by_xla is None:

@@ -208,11 +208,25 @@ class Lowered(Stage):
         super().__init__(variant, call, signature, places)
         self._platform = platform
         program = variant.program
+        self._mesh = self._places.complete(
+            program.whole, program.mesh, variant.consts, self.out_tree, variant.closed.out_avals
+        )
         if platform is not None or program.choice().engine != "native":
             runtime.xla().lower(program.jaxpr, program.name, program.kept_donated, platform)
 
+    @cached_property
+    def _lowering(self):
+        """The program as its text shows it: divided over the mesh that arrays are laid out on."""
+        program = self._variant.program
+        made = runtime.xla().Lowering(
+            program.jaxpr, program.name, program.kept_donated, self._platform
+        )
+        if not self._mesh or not self._mesh.axis_sizes():
+            return made
+        return made.over(*program.layout_over(self._mesh, self._places))
+
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """Return the program as text.
+        """Return the program as text; one over a mesh says, in Shardy's words, how arrays lie.
 
         Args:
           dialect: "stablehlo" (the default) or "hlo"; or "triton" for the kernels that a
@@ -220,10 +234,7 @@ class Lowered(Stage):
           debug_info: whether StableHLO is printed with locations: named scopes, operations and
             the user's lines.
         """
-        program = self._variant.program
-        return runtime.xla().lowered_text(
-            program.jaxpr, program.name, program.kept_donated, dialect, debug_info, self._platform
-        )
+        return runtime.xla().lowered_text(self._lowering, dialect, debug_info)
 
     def compiler_ir(self, dialect: Any = None) -> Any:
         """Return the program as jaxlib's object.
@@ -231,10 +242,7 @@ class Lowered(Stage):
         Args:
           dialect: "stablehlo" (the default) for an MLIR module, "hlo" for an `XlaComputation`.
         """
-        program = self._variant.program
-        return runtime.xla().lowered_ir(
-            program.jaxpr, program.name, program.kept_donated, dialect, self._platform
-        )
+        return runtime.xla().lowered_ir(self._lowering, dialect)
 
     def compile(
         self, compiler_options: CompilerOptions | None = None, *, device_assignment: Any = None
@@ -355,7 +363,12 @@ class Compiled(Stage):
 
     @property
     def _executable(self):
-        """XLA's executable, which a tape gets only when somebody asks what XLA makes of it."""
+        """XLA's executable, which a tape gets only when somebody asks what XLA makes of it.
+
+        What is laid out over a mesh is the program that each of its devices runs.
+        """
+        if self._partition is None and self._mesh is not None and self._mesh.axis_sizes():
+            self._partition = self._program.divided_over(self._mesh, self._places)
         return self._partition or self._program.by_xla().executable(self._device)
 
     @property
@@ -388,7 +401,7 @@ class Compiled(Stage):
         return tree.unflatten(treedef, [Format(row_major(a.ndim), s) for a, s in placed])
 
     def as_text(self) -> str:
-        """Return the program as XLA optimised it."""
+        """Return the program as XLA optimised it; of a mesh the one that each device runs."""
         return self._executable.text()
 
     def cost_analysis(self) -> Any:

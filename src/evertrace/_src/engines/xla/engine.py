@@ -7,7 +7,7 @@ as long as the program does.
 import functools
 import re
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,13 +76,13 @@ def leave_world():
     _first_device.cache_clear()
 
 
-def lower(jaxpr, name, donated=(), platform=None):
+def lower(jaxpr, name, donated=(), platform=None, divided=None):
     """Return the StableHLO text (and callbacks) of a jaxpr without constvars; kept on it."""
     platform = platform or default_device().platform
     quick = config.current().quick_compile
-    key = ("stablehlo", name, donated, platform, quick)
+    key = ("stablehlo", name, donated, platform, quick, divided)
     if key not in jaxpr.cache:
-        jaxpr.cache[key] = lower_jaxpr(jaxpr, name, donated, platform, quick=quick)
+        jaxpr.cache[key] = lower_jaxpr(jaxpr, name, donated, platform, quick=quick, divided=divided)
     return jaxpr.cache[key]
 
 
@@ -257,18 +257,40 @@ def single_operation(prim, args, params):
     return jaxpr
 
 
-def lowered_text(jaxpr, name, donated, dialect, locations=False, platform=None):
-    """Return the program as StableHLO in MLIR's pretty form, as HLO, or its kernels for GPUs."""
+class Lowering(NamedTuple):
+    """What a program is lowered from, for people who look at it.
+
+    Attributes:
+      jaxpr: the program; name: of it.
+      donated: indices of the inputs that it is given.
+      platform: what it is to run on, None for the default device's.
+      divided: the `Divided` that says how it is divided over a mesh, or None.
+    """
+
+    jaxpr: Any
+    name: str
+    donated: tuple[int, ...] = ()
+    platform: str | None = None
+    divided: Any = None
+
+    def over(self, like, inputs, outputs):
+        """Return it divided over the mesh of a sharding; see `spmd.divided_over`."""
+        jaxpr, divided = spmd.divided_over(self.jaxpr, like, inputs, outputs)
+        return self._replace(jaxpr=jaxpr, divided=divided)
+
+
+def lowered_text(program, dialect, locations=False):
+    """Return a `Lowering` as StableHLO in MLIR's pretty form, as HLO, or its kernels for GPUs."""
     if dialect == "triton":
-        return _kernels_text(name, lower(jaxpr, name, donated, platform)[0])
+        return _kernels_text(program.name, lower(*program)[0])
     _check_dialect("as_text", dialect)
     if dialect == "hlo":
-        return compat.unoptimised_hlo(lower(jaxpr, name, donated, platform)[0])
+        return compat.unoptimised_hlo(lower(*program)[0])
     if locations:
-        platform = platform or default_device().platform
-        text, _ = lower_jaxpr(jaxpr, name, donated, platform, located=True)
-        return compat.pretty_stablehlo(text, locations=True)
-    return compat.pretty_stablehlo(lower(jaxpr, name, donated, platform)[0])
+        platform = program.platform or default_device().platform
+        located = program._replace(platform=platform)._asdict()
+        return compat.pretty_stablehlo(lower_jaxpr(**located, located=True)[0], locations=True)
+    return compat.pretty_stablehlo(lower(*program)[0])
 
 
 def _kernels_text(name, text):
@@ -286,10 +308,10 @@ def _kernels_text(name, text):
     return "\n".join([attributes.string(match[1]) for match in found if match])
 
 
-def lowered_ir(jaxpr, name, donated, dialect, platform=None):
-    """Return the program as jaxlib's object: an MLIR module, or an XlaComputation for HLO."""
+def lowered_ir(program, dialect):
+    """Return a `Lowering` as jaxlib's object: an MLIR module, or an XlaComputation for HLO."""
     _check_dialect("compiler_ir", dialect)
-    text, _ = lower(jaxpr, name, donated, platform)
+    text, _ = lower(*program)
     return compat.xla_computation(text) if dialect == "hlo" else compat.parse_module(text)
 
 

@@ -14,6 +14,7 @@ of its operands and returns the next in front of its results. In a program that 
 may see them (`SEES_EFFECTS`) has its place in that order, too.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -595,7 +596,10 @@ def lower_jaxpr(
     except TooManyPlaces as refused:
         raise _rows_error(jaxpr, refused.aval, name) from None
     functions = "\n".join([*module.meshes.values(), main, *module.functions])
-    return f"module @{module.name} {{\n{functions}\n}}\n", module.callbacks
+    parts = math.prod([size for _, size in sizes])
+    about = f" attributes {{mhlo.num_partitions = {parts} : i32, mhlo.num_replicas = 1 : i32}}"
+    head = f"module @{module.name}{about if divided else ''}"
+    return f"{head} {{\n{functions}\n}}\n", module.callbacks
 
 
 def _shardings(atoms, divisions):

@@ -32,17 +32,21 @@ from evertrace._src.engines.xla.launch import Calls, Partition
 from evertrace._src.engines.xla.lower import Divided, lower_jaxpr
 from evertrace._src.engines.xla.options import Options
 from evertrace._src.engines.xla.spread import Spread, layout_of
-from evertrace._src.ops.sharding_constraint import first_device, mesh_in
+from evertrace._src.ops.sharding_constraint import first_device, is_of_type, mesh_in
 from evertrace._src.ops.structural import reduce_sum_p, reshape
 from evertrace._src.transforms.staging import restage
 
 
 class Place(NamedTuple):
-    """What a program is compiled for: the devices, their mesh, and how its inputs are divided."""
+    """What a program is compiled for: the devices, their mesh, and how its inputs are divided.
+
+    Outputs, too, where somebody asks for them to be; see `divided_over`.
+    """
 
     devices: tuple
     sizes: tuple
     inputs: tuple
+    outputs: tuple | None = None
 
     def __str__(self):
         axes = ", ".join(f"{name}: {size}" for name, size in self.sizes)
@@ -117,21 +121,18 @@ class Partitioned:
         given = map(memories.in_memory, given, memories.of_results(self._jaxpr, shardings))
         return partition, first_device(like), list(given)
 
-    def compiled_over(self, like, divisions):
+    def compiled_over(self, like, divisions, outputs=None):
         """Return the `Partition` for the mesh of a sharding and so divided arguments; kept."""
         sizes = tuple(like.axis_sizes().items())
-        place = Place(like.device_list(), sizes, divisions)
+        place = Place(like.device_list(), sizes, divisions, outputs)
         return self._partitions.get(place) or self._compile(place, like)
 
     def _compile(self, place, like):
         """Return the program compiled for a place; kept."""
-        name, donated, mesh = self._request.name, self._request.donated, like.mesh
+        name, donated = self._request.name, self._request.donated
         start = time.perf_counter()
-        jaxpr = _joined_sums(shared_out(self._jaxpr, place.inputs, mesh))
-        explicit = like.axis_sizes().explicit
-        outputs = divide_jaxpr(jaxpr, place.inputs, Axes(place.sizes, explicit, mesh))
-        platform = place.devices[0].platform
-        divided = Divided(place.sizes, place.inputs, outputs, place.devices)
+        jaxpr, divided = divided_over(self._jaxpr, like, place.inputs, place.outputs)
+        outputs, platform = divided.outputs, place.devices[0].platform
         text, handlers = lower_jaxpr(jaxpr, name, donated, platform, divided=divided)
         calls = Calls(handlers) if handlers else None
         lowered = time.perf_counter()
@@ -168,6 +169,24 @@ class Partitioned:
 def offer(jaxpr, request):
     """Offer to run a jaxpr without constvars; see `engines.protocol`."""
     return Offer(Partitioned(jaxpr, request), "that is asked for")
+
+
+def divided_over(jaxpr, like, inputs, asked=None):
+    """Return a program as the devices of a mesh take it, and the `Divided` that says how.
+
+    Args:
+      jaxpr: the program.
+      like: a sharding over the mesh, of whose devices nothing is said if it has none.
+      inputs: divisions of the arguments.
+      asked: those that results are to have, None for what follows from the program.
+    """
+    axes = Axes(like.axis_sizes(), like.axis_sizes().explicit, like.mesh)
+    devices = () if is_of_type(like) else like.device_list()
+    made = _joined_sums(shared_out(jaxpr, inputs, like.mesh))
+    outputs = divide_jaxpr(made, inputs, axes)
+    pairs = zip(asked or outputs, outputs, strict=True)
+    outputs = tuple([d if wanted is None else wanted for wanted, d in pairs])
+    return made, Divided(tuple(axes.items()), tuple(inputs), outputs, devices)
 
 
 def _joined_sums(jaxpr):
