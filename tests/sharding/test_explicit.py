@@ -390,6 +390,62 @@ def test_an_update_lies_as_the_whole(in_force):
     np.testing.assert_array_equal(out[4:], a[:4] + 1)
 
 
+JOINED = {
+    "concatenate": lambda a, b: jnp.concatenate([a, b], 1),
+    "concatenate along what is divided": lambda a, b: jnp.concatenate([a, b]),
+    "stack": lambda a, b: jnp.stack([a, b]),
+    "where": lambda a, b: jnp.where(a > 0, a, b),
+    "select": lambda a, b: lax.select(a > 0, a, b),
+    "sort": lambda a, b: lax.sort((a.T, b.T), dimension=1)[0],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("spec", [(), (None, "y"), ("y",)], ids=str)
+@pytest.mark.parametrize("name", JOINED)
+def test_what_is_put_together_has_to_lie_alike(in_force, name, spec, way):
+    wrong = r"both have to lie alike|which go together|in one piece"
+    with pytest.raises(ShardingTypeError, match=wrong):
+        WAYS[way](JOINED[name], placed(None, "x"), placed(*spec))
+
+
+GIVE_ARRAYS = [way for way in WAYS if way not in ("lower", "make_jaxpr")]
+
+
+@pytest.mark.parametrize("way", GIVE_ARRAYS)
+@pytest.mark.parametrize("name", [name for name in JOINED if name != "sort"])
+def test_what_lies_alike_is_put_together(in_force, name, way):
+    out = WAYS[way](JOINED[name], placed("x", "y"), placed("x", "y") * 2)
+    assert {"x", "y"} <= set(out.sharding.spec)
+
+
+NOWHERE = {
+    "a number in where": lambda a: jnp.where(a > 0, a, 0.0),
+    "a row in where": lambda a: jnp.where(a > 0, a, jnp.arange(8.0)),
+    "zeros in where": lambda a: jnp.where(a > 0, a, jnp.zeros_like(a)),
+    "indices in argsort": lambda a: jnp.argsort(reshard(a, P("x")), 1),
+    "zeros behind": lambda a: jnp.concatenate([a, jnp.zeros((8, 2))], 1),
+    "a gradient": ev.grad(lambda a: jnp.where(a > 0, a, 1.0).sum()),
+}
+
+
+@pytest.mark.parametrize("way", GIVE_ARRAYS)
+@pytest.mark.parametrize("name", NOWHERE)
+def test_what_nobody_has_laid_out_goes_with_anything(in_force, name, way):
+    assert "x" in WAYS[way](NOWHERE[name], placed("x", "y")).sharding.spec
+
+
+def test_the_text_of_what_is_put_together_and_lies_in_two_ways(in_force):
+    with pytest.raises(ShardingTypeError) as info:
+        ev.jit(lambda v, w: jnp.concatenate([v, w], 1))(placed("x"), placed())
+    first, *rest = str(info.value).split("\n")
+    assert first == (
+        "concatenate: operand 0, v: f32[8@x,8], is divided along 'x' in dimension 0, and operand "
+        "1, w: f32[8,8], along no axis: both have to lie alike."
+    )
+    assert "  Fix: lay one of them out as the other, `reshard(x, P(...))`." in rest
+
+
 def test_the_text_of_an_update_that_lies_in_another_way(in_force):
     def write(v, w):
         return lax.dynamic_update_slice(v, w, (0, 0))

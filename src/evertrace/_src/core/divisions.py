@@ -144,12 +144,24 @@ class Zeros(tuple[tuple[str, ...], ...]):
     """The division of zeros that a program makes: sums along whatever axes."""
 
 
+class Loose(tuple[tuple[str, ...], ...]):
+    """The division of what nobody has laid out, which may lie as what it goes with.
+
+    It is equal to one that says that no axis divides anything, as nothing else differs.
+    """
+
+
 def open_division(aval: _Ranked) -> Division:
     """Return the division of an array that nothing divides."""
     return ((),) * aval.ndim
 
 
+def loose_division(aval: _Ranked) -> Division:
+    """Return the division of an array that is laid out over no mesh."""
+    return Loose(open_division(aval))
+
+
 def division_of_number(aval: _Ranked, value: Any) -> Division:
     """Return the division of what no mesh divides, of which the value is known, or None."""
-    division = open_division(aval)
+    division = loose_division(aval)
     return division if value is None or np.any(value) else Zeros(division)

@@ -31,6 +31,7 @@ class Factors(NamedTuple):
       whole: pairs (operand, dimension) of what the operation works on in one piece, however its
         results are divided: what is divided there is gathered before, which nobody has asked for.
       alike: the operands that types have to divide in the same way, also where one says nothing.
+      joined: likewise, but for operands that nobody has laid out, such as numbers spread out.
       typed: the factors along explicit axes, if types say another thing than the partitioner does.
     """
 
@@ -39,6 +40,7 @@ class Factors(NamedTuple):
     sizes: tuple[tuple[Any, int], ...] = ()
     whole: tuple[tuple[int, int], ...] = ()
     alike: tuple[int, ...] = ()
+    joined: tuple[int, ...] = ()
     typed: Factors | None = None
 
 
@@ -67,6 +69,18 @@ def pointwise(
     ranks = range(max([aval.ndim for aval in results], default=0))
     sides = [[ranks[: aval.ndim] for aval in side] for side in (operands, results)]
     return by_dimension(*sides)
+
+
+def joining(rule: Callable[..., Factors] = pointwise, first: int = 0) -> Callable[..., Factors]:
+    """Return the rule of what puts together operands, from the first one on that is numbered."""
+
+    def joined(
+        operands: Sequence[ShapedArray], results: Sequence[ShapedArray], **params: Any
+    ) -> Factors:
+        alike = [i for i in range(first, len(operands)) if operands[i].ndim == results[0].ndim]
+        return rule(operands, results, **params)._replace(joined=tuple(alike))
+
+    return joined
 
 
 def whole_along(name: str, rule: Callable[..., Factors] = pointwise) -> Callable[..., Factors]:

@@ -15,11 +15,13 @@ from evertrace._src import source
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.divisions import (
     Division,
+    Loose,
     OtherAxis,
     Unreduced,
     Varying,
     Zeros,
     division_of_number,
+    loose_division,
     open_division,
 )
 from evertrace._src.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
@@ -178,7 +180,8 @@ def divide(
     if prim.divide is not None:
         return prim.divide(divisions, Inside(prim, mesh_sizes, src), **params)
     if not prim.factors:
-        return [open_division(aval) for aval in results]
+        nowhere = open_division if operands else loose_division  # as indices along a dimension
+        return [nowhere(aval) for aval in results]
     factors = prim.factors(operands, results, **params)
     explicit = getattr(mesh_sizes, "explicit", None)
     if explicit and factors.typed is not None:
@@ -186,10 +189,32 @@ def divide(
     if explicit and prim.name != "add_any":  # which adds up cotangents, that nobody has written
         check_agreement(prim, factors, operands, divisions, mesh_sizes, src, names)
     found = divide_by(factors, operands, divisions, results, mesh_sizes)
+    if explicit:
+        found = [
+            Loose(d) if _is_loose(dims, aval, factors.operands, operands, divisions) else d
+            for d, dims, aval in zip(found, factors.results, results, strict=True)
+        ]
     named = speaking_axes(src) if explicit else None
     if named:
         check_certainty(prim, factors, (operands, divisions), (results, found), named, src, names)
     return found
+
+
+def _is_loose(
+    dims: Sequence[Any],
+    result: ShapedArray,
+    of_operands: Sequence[Sequence[Any]],
+    operands: Sequence[ShapedArray],
+    divisions: Sequence[Division],
+) -> bool:
+    """Whether nobody has said how a result lies: operands do not, or have not its dimensions."""
+    given = {factor for sides in of_operands for parts in sides for factor in parts}
+    loose = [
+        type(d) in (Loose, Zeros) or not aval.ndim
+        for aval, d in zip(operands, divisions, strict=True)
+    ]
+    spread = [n != 1 and not given.issuperset(f) for n, f in zip(result.shape, dims, strict=True)]
+    return all(loose) or any(spread)
 
 
 def divide_by(
@@ -216,7 +241,7 @@ def divide_jaxpr(
         if type(atom) is Literal:
             return division_of_number(atom.aval, atom.val)
         found = known.get(atom)
-        return open_division(atom.aval) if found is None else found
+        return loose_division(atom.aval) if found is None else found
 
     for eqn in jaxpr.eqns:
         outs = divide(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evertrace._src import config, errors, source
-from evertrace._src.core.divisions import Division, Unreduced
+from evertrace._src.core.divisions import Division, Loose, Unreduced, Zeros
 from evertrace._src.core.pictures import side_by_side
 from evertrace._src.core.primitive import JOINTLY
 from evertrace._src.core.tracer import state
@@ -90,6 +90,8 @@ def check_certainty(
     _, divisions = given
     _check_whole(prim, factors.whole, given, named, src, names)
     _check_alike(prim, factors.alike, given, named, src, names)
+    joined = [i for i in factors.joined if type(divisions[i]) not in (Loose, Zeros)]
+    _check_alike(prim, joined, given, named, src, names)
     kept: dict[Any, set[str]] = {}
     for dims, division in zip(factors.results, made[1], strict=True):
         for parts, axes in zip(dims, division, strict=True):

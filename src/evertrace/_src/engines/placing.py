@@ -7,7 +7,13 @@ operations' factors (`core.propagation`).
 
 from evertrace._src import config, errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.divisions import Unreduced, division_of_number, open_division, over_mesh
+from evertrace._src.core.divisions import (
+    Unreduced,
+    division_of_number,
+    loose_division,
+    open_division,
+    over_mesh,
+)
 from evertrace._src.core.propagation import divide, divide_jaxpr
 from evertrace._src.core.tracer import state
 from evertrace._src.engines import memories
@@ -164,6 +170,7 @@ def lay_out(prim, args, params, outs):
             prim,
             *operands,
             *divided,
+            *map(type, divided),
             *params.values(),
             *axes.items(),
             axes.explicit,
@@ -228,7 +235,7 @@ def _divisions(shardings, avals, sizes):
     for sharding, aval in zip(shardings, avals, strict=True):
         division = None if sharding is None else sharding.division(aval.ndim)
         if sharding is None or division is None:
-            found.append(open_division(aval))
+            found.append(loose_division(aval) if sharding is None else open_division(aval))
         else:
             found.append(over_mesh(division, sharding.axis_sizes(), sizes))
     return found

@@ -7,7 +7,7 @@ what stands for them, and what disagrees is as wrong there.
 from evertrace._src import dims
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import LaidOutType, ShapeDtypeStruct
-from evertrace._src.core.divisions import Axes, open_division, with_dimensions
+from evertrace._src.core.divisions import Axes, loose_division, with_dimensions
 from evertrace._src.core.jaxpr import subjaxprs
 from evertrace._src.core.propagation import divide_jaxpr
 from evertrace._src.ops.sharding_constraint import mesh_in
@@ -68,7 +68,7 @@ def _divided(captured, shardings, seen):
     jaxpr = hoist_consts(jaxpr)
     sizes = Axes(like.axis_sizes(), like.axis_sizes().explicit, like.mesh, seen)
     divisions = [
-        open_division(v.aval)
+        loose_division(v.aval)
         if s is None or s.axis_sizes() != sizes
         else s.spec_division(v.aval.ndim)
         for s, v in zip(known, jaxpr.invars, strict=True)

@@ -4,7 +4,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.factors import pointwise
+from evertrace._src.core.factors import joining
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.structural import broadcast_in_dim_p, move_batch_dim, zeros
@@ -95,7 +95,7 @@ def _select_batch(size, args, dims):
 select_n_p: Primitive = Primitive(
     "select_n",
     moves=True,
-    factors=pointwise,
+    factors=joining(first=1),
     abstract=_select_abstract,
     host=_select_host,
     linear=JOINTLY,

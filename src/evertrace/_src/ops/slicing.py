@@ -10,7 +10,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.factors import by_dimension, of_equal_size, pointwise
+from evertrace._src.core.factors import by_dimension, joining, of_equal_size, pointwise
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
@@ -310,7 +310,7 @@ concatenate_p: Primitive = Primitive(
     "concatenate",
     is_tape_of_plans=True,
     moves=True,
-    factors=pointwise,
+    factors=joining(),
     abstract=_concatenate_abstract,
     linear=JOINTLY,
     host=lambda *xs, dimension: np.concatenate(xs, axis=dimension),
@@ -379,7 +379,8 @@ def _stack_abstract(*xs, axis):
 
 def _stack_factors(operands, results, *, axis):
     dims = range(results[0].ndim)
-    return by_dimension([[i for i in dims if i != axis]] * len(operands), [dims])
+    found = by_dimension([[i for i in dims if i != axis]] * len(operands), [dims])
+    return found._replace(joined=tuple(range(len(operands))))
 
 
 def _stack_transpose(ct, *xs, axis):

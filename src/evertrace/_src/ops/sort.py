@@ -10,7 +10,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.factors import of_equal_size, whole_along
+from evertrace._src.core.factors import joining, of_equal_size, whole_along
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.indexing import take_along
@@ -114,7 +114,7 @@ sort_p: Primitive = Primitive(
     "sort",
     is_tape_of_plans=True,
     moves=True,
-    factors=whole_along("dimension"),
+    factors=joining(whole_along("dimension")),
     multiple_results=True,
     abstract=_sort_abstract,
     host=_sort_host,

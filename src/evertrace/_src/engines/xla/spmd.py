@@ -132,7 +132,8 @@ class Partitioned:
         name, donated = self._request.name, self._request.donated
         start = time.perf_counter()
         jaxpr, divided = divided_over(self._jaxpr, like, place.inputs, place.outputs)
-        outputs, platform = divided.outputs, place.devices[0].platform
+        outputs: Any = divided.outputs
+        platform = place.devices[0].platform
         text, handlers = lower_jaxpr(jaxpr, name, donated, platform, divided=divided)
         calls = Calls(handlers) if handlers else None
         lowered = time.perf_counter()
