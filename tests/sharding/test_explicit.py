@@ -357,6 +357,26 @@ def test_gradients_that_lie_so_are_left_alone(in_force):
     assert "sharding_constraint" not in shown
 
 
+def test_by_jaxs_rules_gradients_lie_as_the_arguments_of_each_call(in_force):
+    def part(a):
+        return (a[4:] * 2).sum()
+
+    with ev.strict():
+        for grad in ev.jit(ev.grad(part)), ev.jit(lambda a: ev.jit(ev.grad(part))(a * 1)):
+            for spec in (P("x"), P(None, "y"), P("x")):
+                assert ev.typeof(grad(placed(*spec))) == ev.typeof(placed(*spec))
+
+
+def test_by_jaxs_rules_a_function_is_traced_for_each_layout_along_explicit_axes(in_force):
+    with ev.strict():
+        double = ev.jit(lambda v: v * 2)
+        for spec in (P("x"), P(None, "y"), P("x")):
+            assert ev.typeof(double(placed(*spec))) == ev.typeof(placed(*spec))
+        info = double.cache_info()
+        assert (info.hits, info.misses) == (1, 2)
+        assert "v.sharding: P('x',) -> P(None, 'y')" in str(double.explain())
+
+
 def test_gradients_of_what_says_nothing_are_left_alone(mesh):
     grads = ev.grad(lambda a, n: (a[:4] * n).sum(), (0, 1))(jnp.ones((8, 8)), 2.0)
     assert [type(g.sharding).__name__ for g in grads] == ["SingleDeviceSharding"] * 2

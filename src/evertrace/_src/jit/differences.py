@@ -444,7 +444,7 @@ def from_strict(variants, key, names):
 
     Args:
       variants: the function's variants, oldest first, each with its `key`.
-      key: the call's key: options, axes, treedef, static arguments, avals.
+      key: the call's key: options, axes, treedef, static arguments, avals, shardings.
       names: of the call's leaves.
     """
     latest_first = variants[: -MAX_NEIGHBOURS - 1 : -1]
@@ -464,6 +464,12 @@ def _of_strict_keys(old, new, names):
             found.append(Difference(name, word(was), word(now), "value"))
         elif was is not now and not is_value(was):
             found.append(Difference(name, "", "another one", "identity"))
+    lie = zip(names, old[5], new[5], strict=False)
+    found += [
+        Difference(f"{name}.sharding", *[str(s and s.spec) for s in pair], "type")
+        for name, *pair in lie
+        if pair[0] != pair[1]
+    ]
     return found + [
         Difference(name, aval_word(was), aval_word(now), "shape")
         for name, was, now in zip(names, old[4], new[4], strict=True)

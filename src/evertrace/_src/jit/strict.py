@@ -18,6 +18,8 @@ from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.jit import entries, stores
 from evertrace._src.jit.capture import capture
 from evertrace._src.jit.contract import ContractCalls, allow
+from evertrace._src.jit.divided import sharding_of
+from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.jit.lifting.guards import Guards
 from evertrace._src.jit.lifting.hostprogram import HostProgram
 from evertrace._src.jit.lifting.recipes import Out, OutTree
@@ -85,7 +87,21 @@ def _nothing_on_host():
 
 def strict_key(call, avals):
     """Return what a variant is kept under, for a `FlatCall` and the avals of its leaves."""
-    return config.current().semantic, state.trace.axes, call.treedef, call.statics, avals
+    lie = _layouts(call.leaves)
+    return config.current().semantic, state.trace.axes, call.treedef, call.statics, avals, lie
+
+
+def types_speak():
+    """Whether types say how arrays lie: along explicit axes of the mesh in force."""
+    mesh = config.current().mesh
+    return mesh is not None and bool(mesh.explicit_axes)
+
+
+def _layouts(leaves):
+    """Return how arguments lie, which their types say where there are explicit axes."""
+    if not types_speak():
+        return ()
+    return tuple([sharding_of(x) or sharding_behind(x)[0] for x in leaves])
 
 
 def flat_key(args):
@@ -93,6 +109,8 @@ def flat_key(args):
 
     It needs no treedef and makes no avals. Python scalars are known by their type alone.
     """
+    if types_speak():
+        return None
     key: list[Any] = [config.current().semantic]
     for x in args:
         kind = type(x)
@@ -146,7 +164,7 @@ class StrictCalls:
 
     def entry(self, now, args, names):
         """Return how C++ recognises calls like this one, or None; see `entries`."""
-        return entries.by_jaxs_rules(self, now, args, names)
+        return None if types_speak() else entries.by_jaxs_rules(self, now, args, names)
 
     def call(self, args, kwargs):
         """Run the variant of this call, tracing and compiling it if there is none."""
@@ -198,7 +216,7 @@ class StrictCalls:
         )
         variants.miss()
         try:
-            variant = self.capture(call, avals, key)
+            variant = self.capture(call, avals, key, key[-1])
         except Exception as error:
             monitoring.observed(self.fun, "refused", error)
             raise
@@ -224,8 +242,8 @@ class StrictCalls:
     def capture(self, call, avals, key, behind=()):
         """Trace a `FlatCall`; returns its variant, which is not kept.
 
-        One without a key is compiled ahead of time: its results are laid out by the stages, and
-        its arguments lie as `behind`, shardings or None, says.
+        One without a key is compiled ahead of time: its results are laid out by the stages. Its
+        arguments lie as `behind`, shardings or None, says.
         """
         start = time.perf_counter()
         leave = None if key is None else self.options.leaving(self.name)
