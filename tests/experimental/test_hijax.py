@@ -625,3 +625,30 @@ def test_what_is_missing_of_values_that_can_be_written_to_is_named():
         hijax.cur_qdd(1)
     with pytest.raises(NotImplementedError, match=r"^read: the class has no `impl`"):
         hijax.HiPrimitive("read").bind()
+
+
+class Halves(hijax.VJPHiPrimitive):
+    """Twice its argument, part by part."""
+
+    def __init__(self, aval):
+        self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+        super().__init__()
+
+    def expand(self, x):
+        return ev.shard_map(lambda part: part * 2, out_specs=self.out_aval.sharding.spec)(x)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("strict", [False, True])
+def test_arguments_and_results_lie_as_their_types_say(strict):
+    def double(x):
+        return Halves(ev.typeof(x))(x)
+
+    with ev.simulate_devices(4), ev.set_mesh(ev.make_mesh((4,), ("a",))), ev.strict(strict):
+        x = ev.device_put(np.arange(8, dtype=np.float32), ev.P("a"))
+        for run in (double, ev.jit(double)):
+            assert str(ev.typeof(run(x))) == "float32[8@a]"
+            np.testing.assert_array_equal(run(x), 2 * np.asarray(x))
+        text = ev.jit(double).lower(x).compile().as_text()
+        assert "f32[2]" in text
+        assert "all-" not in text

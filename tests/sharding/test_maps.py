@@ -382,6 +382,21 @@ def test_specs_that_nobody_knows_are_not_guessed():
     assert float(compiled(jnp.ones(8))) == float(total(jnp.ones(8)))
 
 
+def test_specs_are_known_of_what_the_function_lays_out_itself():
+    seen = []
+
+    def double(part):
+        seen.append(part.shape)
+        return part * 2
+
+    with ev.simulate_devices(4), ev.strict(True):
+        rows = ev.NamedSharding(ev.make_mesh((4,), ("x",)), P("x"))
+        of_parts = ev.shard_map(double, mesh=rows.mesh, out_specs=P("x"))
+        whole = ev.jit(lambda x: of_parts(lax.with_sharding_constraint(x, rows)))
+        np.testing.assert_array_equal(whole(V), 2 * V)
+    assert set(seen) == {(V.size // 4,)}
+
+
 @ev.custom_vjp
 def summed_forward(a):
     """Sum up forward, and leave cotangents as they are: the second half of a divided layer."""

@@ -17,7 +17,8 @@ from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
 from evertrace._src.control.custom_vjp import without_numbers
-from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.aval import LaidOutType, is_inexact
+from evertrace._src.core.divisions import open_division
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.core.rules import is_linear
 from evertrace._src.experimental.hijax import (
@@ -32,6 +33,7 @@ from evertrace._src.experimental.hijax import (
     tangent_types,
 )
 from evertrace._src.ops.elementwise import add_any
+from evertrace._src.ops.sharding_constraint import laid_out
 from evertrace._src.ops.structural import move_batch_dim, zeros
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import batch_flat
@@ -246,6 +248,10 @@ def _zero(aval):
 
 
 def _run(*operands, _prim):
+    operands = [
+        laid_out(_prim.name, x, aval.sharding) if type(aval) is LaidOutType else x
+        for x, aval in zip(operands, _prim.in_avals_flat, strict=True)
+    ]
     out = _prim.expand(*_prim._arguments(as_arrays(operands)))
     return _checked(_prim, "expand", out)
 
@@ -352,6 +358,14 @@ def _batch(axis, operands, dims, *, _prim):
     return outs, [0] * len(outs)
 
 
+def _divide(divisions, divide_jaxpr, *, _prim):
+    """Return how results lie: as their types say."""
+    return [
+        aval.sharding.spec_division(aval.ndim) if type(aval) is LaidOutType else open_division(aval)
+        for aval in _prim.out_avals_flat
+    ]
+
+
 call_hi_primitive_p = Primitive(
     "call_hi_primitive",
     multiple_results=True,
@@ -361,6 +375,7 @@ call_hi_primitive_p = Primitive(
     linearize=_linearize,
     batch_call=_batch,
     transpose=undefined("its derivative is that of its rules"),
+    divide=_divide,
 )
 opaque_operations.add(call_hi_primitive_p)
 register_lowering(call_hi_primitive_p, lower_fun(_run))

@@ -466,9 +466,9 @@ def _of_strict_keys(old, new, names):
             found.append(Difference(name, "", "another one", "identity"))
     lie = zip(names, old[5], new[5], strict=False)
     found += [
-        Difference(f"{name}.sharding", *[str(s and s.spec) for s in pair], "type")
-        for name, *pair in lie
-        if pair[0] != pair[1]
+        Difference(f"{name}.sharding", str(was and was.spec), str(now and now.spec), "type")
+        for name, was, now in lie
+        if was != now
     ]
     return found + [
         Difference(name, aval_word(was), aval_word(now), "shape")

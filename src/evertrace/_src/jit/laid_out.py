@@ -88,6 +88,8 @@ class _Walk:
                 todo.pop()
             elif eqn is None:
                 self._known[id(todo.pop())] = self._source(v)
+            elif _is_laid_out_by(eqn):  # whatever it was before
+                self._known[id(todo.pop())] = self._division(v, eqn.params["sharding"])
             else:
                 before = [x for x in eqn.invars if not self._is_known(x)]
                 todo.extend(before)
@@ -100,10 +102,7 @@ class _Walk:
 
     def _divided(self, eqn):
         """Return the divisions of the results of an equation."""
-        if (
-            eqn.primitive is sharding_constraint_p
-            and eqn.params["sharding"].division(0) is not None
-        ):
+        if _is_constraint(eqn):
             self._like = self._like or eqn.params["sharding"]
         operands, results = [x.aval for x in eqn.invars], [v.aval for v in eqn.outvars]
         found = None
@@ -131,7 +130,20 @@ class _Walk:
         self._certain = self._certain and known
         if sharding is None or not hasattr(sharding, "spec_division"):
             return open_division(var.aval)
+        return self._division(var, sharding, lead)
+
+    def _division(self, var, sharding, lead=0):
+        """Return the division of what lies so, without the dimensions that lead."""
         like = self._like = self._like or sharding
         division = sharding.spec_division(var.aval.ndim + lead)
         division = with_dimensions(division, division[lead:])
         return over_mesh(division, sharding.axis_sizes(), like.axis_sizes())
+
+
+def _is_constraint(eqn):
+    """Whether an equation lays its operand out over a mesh of devices."""
+    return eqn.primitive is sharding_constraint_p and eqn.params["sharding"].division(0) is not None
+
+
+def _is_laid_out_by(eqn):
+    return _is_constraint(eqn) and not eqn.params["unconstrained_dims"]
