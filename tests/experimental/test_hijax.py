@@ -652,3 +652,12 @@ def test_arguments_and_results_lie_as_their_types_say(strict):
         text = ev.jit(double).lower(x).compile().as_text()
         assert "f32[2]" in text
         assert "all-" not in text
+
+
+def test_what_lies_nowhere_is_known_to_lie_whole_under_the_mesh_of_another_device():
+    device = ev.sharding.AbstractDevice("gpu", 1, "cuda")
+    kinds = (ev.sharding.AxisType.Explicit,)
+    mesh = ev.sharding.AbstractMesh((4,), ("a",), kinds, abstract_device=device)
+    with ev.sharding.use_abstract_mesh(mesh):
+        lowered = ev.jit(lambda x: Halves(ev.typeof(x))(x)).lower(jnp.ones((8, 4)))
+    assert "stablehlo.multiply" in lowered.as_text()

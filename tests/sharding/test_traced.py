@@ -206,7 +206,7 @@ TRACERS = {
         "float32[8@y,8@x]",
     ),
     "vmap": (ev.vmap(printed), "VmapTracer(aval={}, batched=float32[8@x,8@y])", "float32[8@y]"),
-    "strict": (ev.jit(printed, strict=True), "JitTracer({})", "float32[8,8]"),
+    "strict": (ev.jit(printed, strict=True), "JitTracer({})", "float32[8@x,8@y]"),
 }
 
 

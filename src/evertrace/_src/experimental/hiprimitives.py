@@ -8,12 +8,13 @@ call of another such object, whose rules are those of the first one, vectorised.
 
 from typing import Any
 
-from evertrace._src import errors, tree
+from evertrace._src import config, errors, tree
 from evertrace._src.api.autodiff import linear_transpose, linearize
 from evertrace._src.api.extending import Zero, instantiate_zeros
 from evertrace._src.api.extending_values import displacements, types_above
 from evertrace._src.api.lowerings import lower_fun, register_lowering
 from evertrace._src.api.vectorize import vmap
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
 from evertrace._src.control.custom_vjp import without_numbers
@@ -248,10 +249,12 @@ def _zero(aval):
 
 
 def _run(*operands, _prim):
-    operands = [
-        laid_out(_prim.name, x, aval.sharding) if type(aval) is LaidOutType else x
-        for x, aval in zip(operands, _prim.in_avals_flat, strict=True)
-    ]
+    mesh = config.current().mesh
+    if mesh is not None and mesh.explicit_axes:  # types say how arrays lie
+        operands = [
+            x if type(x) is Array else laid_out(_prim.name, x, aval.sharding)
+            for x, aval in zip(operands, _prim.in_avals_flat, strict=True)
+        ]
     out = _prim.expand(*_prim._arguments(as_arrays(operands)))
     return _checked(_prim, "expand", out)
 

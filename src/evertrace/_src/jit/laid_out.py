@@ -146,4 +146,6 @@ def _is_constraint(eqn):
 
 
 def _is_laid_out_by(eqn):
-    return _is_constraint(eqn) and not eqn.params["unconstrained_dims"]
+    if eqn.primitive is not sharding_constraint_p or eqn.params["unconstrained_dims"]:
+        return False
+    return hasattr(eqn.params["sharding"], "spec_division")
