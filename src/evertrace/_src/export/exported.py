@@ -492,7 +492,7 @@ def _export(
     if scope is not None:
         example = symbolic.example_sizes(closed.in_avals, scope)
         for module in modules.values():
-            runtime.xla().portable.read(symbolic.filled(module.decode(), example, scope))
+            runtime.xla().portable.check(symbolic.filled(module.decode(), example, scope))
     return Exported(
         name,
         in_tree,

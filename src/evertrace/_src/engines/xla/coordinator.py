@@ -10,16 +10,24 @@ Run as ``python -m evertrace._src.engines.xla.coordinator ADDRESS COUNT SECONDS`
 once it listens, and ends when the last connection is closed.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
-import socket
 import sys
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.agreement import Turn, Turns
+from evertrace._src.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import socket
+else:
+    socket = LazyModule("socket")  # 5 ms, and few processes are one of several
 
 _GRACE = 1.0  # seconds after the last connection, in which XLA's clients take their leave
 _LOOK = 0.5  # seconds between two looks at whether a process of this machine is stopped

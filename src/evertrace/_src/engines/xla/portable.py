@@ -97,6 +97,18 @@ def read(text):
         ) from error
 
 
+def check(text):
+    """Raise if XLA refuses the text of a program; MLIR's Python, 10 ms, is loaded where it has to.
+
+    Raises:
+      ValueError: as by `encode`.
+    """
+    if _is_to_be_refined(text):
+        read(text)
+    else:
+        compat.xla_computation(text)
+
+
 def _is_to_be_refined(text):
     """Whether a program calls one of JAX's whose sizes XLA has to find."""
     return "tensor<?" in text or "x?x" in text

@@ -13,7 +13,6 @@ import functools
 import itertools
 import os
 import queue
-import socket
 import subprocess
 import sys
 import threading
@@ -27,6 +26,9 @@ from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.agreement import Turn, difference
 from evertrace._src.engines.xla.coordinator import Lines, keep_alive, process_facts
 from evertrace._src.engines.xla.failures import fail
+from evertrace._src.lazy import LazyModule
+
+socket: Any = LazyModule("socket")
 
 _NOTICE = 3.0  # seconds in which the death of a process is known everywhere
 _POLL = 0.25  # seconds between two looks at who is gone, while a program is waited for
