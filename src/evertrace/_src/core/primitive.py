@@ -67,6 +67,10 @@ RULE_SLOTS = (
 MAX_CACHED_TYPES = 4096
 
 
+ARITHMETIC, TRANSCENDENTAL, REDUCTION = "arithmetic", "transcendental", "reduction"
+"""What `counts` says: for each element of the result an operation of arithmetic or a transcendental
+one; for each element of the operand one of arithmetic."""
+
 AS_IS = "as is"
 """In the `physical` slot: the rules take elements of extended dtypes as they are."""
 
@@ -261,6 +265,8 @@ class Primitive:
         running the operation never does.
       is_tape_of_plans: whether a plan of an eager function takes it as a tape of its own, which
         gives the bits of `host`, but for running sums of floats.
+      counts: which operations an estimate of work counts: ARITHMETIC, TRANSCENDENTAL, REDUCTION or
+        None.
       **rules: the slots described at the top of this module.
 
     Example:
@@ -272,9 +278,9 @@ class Primitive:
     """
 
     __slots__ = (
-        *RULE_SLOTS, "__weakref__", "_calls", "_types", "cache_types", "dtypes", "effects",
-        "elementwise", "flags", "for_transformations", "is_call", "is_tape_of_plans", "moves",
-        "multiple_results", "name", "physical", "places", "show",
+        *RULE_SLOTS, "__weakref__", "_calls", "_types", "cache_types", "counts", "dtypes",
+        "effects", "elementwise", "flags", "for_transformations", "is_call", "is_tape_of_plans",
+        "moves", "multiple_results", "name", "physical", "places", "show",
     )  # fmt: skip
 
     # What interpreters of jaxprs ask for JAX's `core.call`: our calls are all like those of `jit`.
@@ -316,6 +322,7 @@ class Primitive:
         places: int | None = None,
         for_transformations: tuple[str, ...] = (),
         is_tape_of_plans: bool = False,
+        counts: str | None = None,
         **rules: Any,
     ) -> None:
         self.name = name
@@ -332,6 +339,7 @@ class Primitive:
         self.places = places
         self.for_transformations = for_transformations
         self.is_tape_of_plans = is_tape_of_plans
+        self.counts = counts
         for slot in RULE_SLOTS:
             setattr(self, slot, rules.pop(slot, None))
         if elementwise and self.factors is None:

@@ -19,7 +19,7 @@ import numpy as np
 from evertrace._src import dims, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import NamedAxis
-from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
+from evertrace._src.core.primitive import JOINTLY, REDUCTION, Primitive, undefined
 from evertrace._src.core.tracer import state
 from evertrace._src.ops.builders import NUMERIC, ORDERED, check_dtype
 from evertrace._src.ops.compare import eq_p
@@ -505,6 +505,7 @@ reduce_scatter_p = _collective(
     _reduce_scatter_along,
     dims=("scatter_dimension",),
     of_terms="sum",
+    counts=REDUCTION,
     linear=JOINTLY,
     transpose=_reduce_scatter_transpose,
 )

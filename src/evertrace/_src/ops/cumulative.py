@@ -13,7 +13,7 @@ import numpy as np
 from evertrace._src import dims, errors, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import whole_along
-from evertrace._src.core.primitive import JOINTLY, Primitive
+from evertrace._src.core.primitive import JOINTLY, REDUCTION, Primitive
 from evertrace._src.ops.builders import INEXACT, NUMERIC, check_dtype
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
@@ -47,7 +47,13 @@ def _scan(name, accepts, accumulate, **rules):
         return np.flip(y, axis) if reverse else y
 
     prim = Primitive(
-        name, abstract=abstract, host=host, factors=whole_along("axis"), flags=("reverse",), **rules
+        name,
+        counts=REDUCTION,
+        abstract=abstract,
+        host=host,
+        factors=whole_along("axis"),
+        flags=("reverse",),
+        **rules,
     )
     prim.batch = lambda size, args, dims, **params: _batch(prim, args[0], dims[0], **params)
     return prim

@@ -16,7 +16,7 @@ import numpy as np
 from evertrace._src import doors, dtypes, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
-from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
+from evertrace._src.core.primitive import ARITHMETIC, JOINTLY, TRANSCENDENTAL, Primitive, undefined
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.bits import and_p
 from evertrace._src.ops.builders import (
@@ -116,6 +116,7 @@ def _mul_transpose(ct, x, y):
 add_any_p: Primitive = elementwise(
     "add_any",
     ANY,
+    counts=ARITHMETIC,
     host=np.add,
     linear=JOINTLY,
     jvp=_add_jvp,
@@ -124,6 +125,7 @@ add_any_p: Primitive = elementwise(
 add_p: Primitive = elementwise(
     "add",
     NUMERIC,
+    counts=ARITHMETIC,
     host=np.add,
     linear=JOINTLY,
     jvp=_add_jvp,
@@ -132,6 +134,7 @@ add_p: Primitive = elementwise(
 neg_p: Primitive = elementwise(
     "neg",
     NUMERIC,
+    counts=ARITHMETIC,
     moves=True,
     host=in_bytes(np.negative),
     linear=JOINTLY,
@@ -140,13 +143,14 @@ neg_p: Primitive = elementwise(
 sub_p: Primitive = elementwise(
     "sub",
     NUMERIC,
+    counts=ARITHMETIC,
     host=np.subtract,
     linear=JOINTLY,
     jvp=_sub_jvp,
     transpose=lambda ct, x, y: (ct, neg_p.bind(ct) if is_linear(y) else None),
 )
 mul_p: Primitive = elementwise(
-    "mul", NUMERIC, host=np.multiply, linear=(0, 1), transpose=_mul_transpose
+    "mul", NUMERIC, counts=ARITHMETIC, host=np.multiply, linear=(0, 1), transpose=_mul_transpose
 )
 
 # ---------------------------------------------------------------- quotients
@@ -178,6 +182,7 @@ def _rem_host(x, y):
 div_p: Primitive = elementwise(
     "div",
     NUMERIC,
+    counts=ARITHMETIC,
     host=in_bytes(_div_host),
     linear=(0,),
     deriv=(None, lambda out, x, y: neg_p.bind(div_p.bind(out, y))),
@@ -187,6 +192,7 @@ div_p: Primitive = elementwise(
 rem_p: Primitive = elementwise(
     "rem",
     REAL,
+    counts=ARITHMETIC,
     host=in_bytes(_rem_host),
     deriv=(
         lambda out, x, y: full(out.aval, 1),
@@ -313,14 +319,19 @@ def _clamp_jvp(tangents, primals, out):
     )
 
 
-sign_p: Primitive = elementwise("sign", NUMERIC, host=_sign_host, jvp=_sign_jvp)
+sign_p: Primitive = elementwise("sign", NUMERIC, counts=ARITHMETIC, host=_sign_host, jvp=_sign_jvp)
 abs_p: Primitive = elementwise(
-    "abs", SIGNED + INEXACT, host=in_bytes(np.abs), result=real_dtype, jvp=_abs_jvp
+    "abs",
+    SIGNED + INEXACT,
+    counts=ARITHMETIC,
+    host=in_bytes(np.abs),
+    result=real_dtype,
+    jvp=_abs_jvp,
 )
-floor_p: Primitive = elementwise("floor", FLOATING, host=np.floor, deriv=(None,))
-ceil_p: Primitive = elementwise("ceil", FLOATING, host=np.ceil, deriv=(None,))
+floor_p: Primitive = elementwise("floor", FLOATING, counts=ARITHMETIC, host=np.floor, deriv=(None,))
+ceil_p: Primitive = elementwise("ceil", FLOATING, counts=ARITHMETIC, host=np.ceil, deriv=(None,))
 round_p: Primitive = elementwise(
-    "round", FLOATING, result=_round_dtype, host=_round_host, deriv=(None,)
+    "round", FLOATING, counts=ARITHMETIC, result=_round_dtype, host=_round_host, deriv=(None,)
 )
 
 
@@ -342,6 +353,7 @@ _min_host = _extremum_host(np.minimum, lambda x, y: -(-x - y))
 max_p: Primitive = elementwise(
     "max",
     ANY,
+    counts=ARITHMETIC,
     moves=True,
     host=_max_host,
     deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
@@ -349,6 +361,7 @@ max_p: Primitive = elementwise(
 min_p: Primitive = elementwise(
     "min",
     ANY,
+    counts=ARITHMETIC,
     moves=True,
     host=_min_host,
     deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
@@ -356,6 +369,7 @@ min_p: Primitive = elementwise(
 clamp_p: Primitive = elementwise(
     "clamp",
     ORDERED,
+    counts=ARITHMETIC,
     host=lambda lo, x, hi: _min_host(_max_host(x, lo), hi),
     jvp=_clamp_jvp,
     moves=True,
@@ -365,6 +379,7 @@ clamp_p.define("batch")(_clamp_batch)
 nextafter_p: Primitive = elementwise(
     "nextafter",
     FLOATING,
+    counts=ARITHMETIC,
     host=_nextafter_host,
     deriv=undefined("it moves by one unit in the last place"),
 )
@@ -535,11 +550,12 @@ def _square_host(x):
 
 
 square_p: Primitive = elementwise(
-    "square", NUMERIC, host=_square_host, deriv=(lambda out, x: scale(x, 2),)
+    "square", NUMERIC, counts=ARITHMETIC, host=_square_host, deriv=(lambda out, x: scale(x, 2),)
 )
 integer_pow_p: Primitive = elementwise(
     "integer_pow",
     NUMERIC,
+    counts=ARITHMETIC,
     host=_integer_pow_host,
     result=_integer_pow_dtype,
     deriv=(_integer_pow_deriv,),
@@ -547,22 +563,29 @@ integer_pow_p: Primitive = elementwise(
 pow_p: Primitive = elementwise(
     "pow",
     [INEXACT, NUMERIC],
+    counts=TRANSCENDENTAL,
     host=_pow_host,
     result=_pow_dtype,
     deriv=(_pow_deriv_base, _pow_deriv_exponent),
 )
 sqrt_p: Primitive = elementwise(
-    "sqrt", INEXACT, host=np.sqrt, deriv=(lambda out, x: div_p.bind(const(x, 0.5), out),)
+    "sqrt",
+    INEXACT,
+    counts=TRANSCENDENTAL,
+    host=np.sqrt,
+    deriv=(lambda out, x: div_p.bind(const(x, 0.5), out),),
 )
 rsqrt_p: Primitive = elementwise(
     "rsqrt",
     INEXACT,
+    counts=TRANSCENDENTAL,
     host=computed_in_float32(lambda x: np.divide(x.dtype.type(1), np.sqrt(x))),
     deriv=(lambda out, x: scale(div_p.bind(out, x), -0.5),),
 )
 cbrt_p: Primitive = elementwise(
     "cbrt",
     FLOATING,
+    counts=TRANSCENDENTAL,
     host=np.cbrt,
     deriv=(lambda out, x: reciprocal(scale(square_p.bind(out), 3)),),
 )
@@ -588,20 +611,37 @@ def _logistic_host(x):
     return np.divide(one, one + np.exp(-x))
 
 
-exp_p: Primitive = elementwise("exp", INEXACT, host=np.exp, deriv=(lambda out, x: out,))
+exp_p: Primitive = elementwise(
+    "exp", INEXACT, counts=TRANSCENDENTAL, host=np.exp, deriv=(lambda out, x: out,)
+)
 exp2_p: Primitive = elementwise(
-    "exp2", INEXACT, host=_exp2_host, deriv=(lambda out, x: scale(out, float(np.log(2))),)
+    "exp2",
+    INEXACT,
+    counts=TRANSCENDENTAL,
+    host=_exp2_host,
+    deriv=(lambda out, x: scale(out, float(np.log(2))),),
 )
 expm1_p: Primitive = elementwise(
-    "expm1", INEXACT, host=_expm1_host, deriv=(lambda out, x: _one_plus(out),)
+    "expm1",
+    INEXACT,
+    counts=TRANSCENDENTAL,
+    host=_expm1_host,
+    deriv=(lambda out, x: _one_plus(out),),
 )
-log_p: Primitive = elementwise("log", INEXACT, host=np.log, deriv=(lambda out, x: reciprocal(x),))
+log_p: Primitive = elementwise(
+    "log", INEXACT, counts=TRANSCENDENTAL, host=np.log, deriv=(lambda out, x: reciprocal(x),)
+)
 log1p_p: Primitive = elementwise(
-    "log1p", INEXACT, host=np.log1p, deriv=(lambda out, x: reciprocal(_one_plus(x)),)
+    "log1p",
+    INEXACT,
+    counts=TRANSCENDENTAL,
+    host=np.log1p,
+    deriv=(lambda out, x: reciprocal(_one_plus(x)),),
 )
 logistic_p: Primitive = elementwise(
     "logistic",
     INEXACT,
+    counts=TRANSCENDENTAL,
     host=_logistic_host,
     deriv=(lambda out, x: mul_p.bind(out, _one_minus(out)),),
 )
@@ -619,34 +659,48 @@ def _over_squared_radius(z, x, y):
     return div_p.bind(z, add_p.bind(square_p.bind(x), square_p.bind(y)))
 
 
-sin_p: Primitive = elementwise("sin", INEXACT, host=np.sin, deriv=(lambda out, x: cos_p.bind(x),))
+sin_p: Primitive = elementwise(
+    "sin", INEXACT, counts=TRANSCENDENTAL, host=np.sin, deriv=(lambda out, x: cos_p.bind(x),)
+)
 cos_p: Primitive = elementwise(
-    "cos", INEXACT, host=np.cos, deriv=(lambda out, x: neg_p.bind(sin_p.bind(x)),)
+    "cos",
+    INEXACT,
+    counts=TRANSCENDENTAL,
+    host=np.cos,
+    deriv=(lambda out, x: neg_p.bind(sin_p.bind(x)),),
 )
 tan_p: Primitive = elementwise(
-    "tan", INEXACT, host=np.tan, deriv=(lambda out, x: _one_plus(square_p.bind(out)),)
+    "tan",
+    INEXACT,
+    counts=TRANSCENDENTAL,
+    host=np.tan,
+    deriv=(lambda out, x: _one_plus(square_p.bind(out)),),
 )
 asin_p: Primitive = elementwise(
     "asin",
     INEXACT,
+    counts=TRANSCENDENTAL,
     host=np.arcsin,
     deriv=(lambda out, x: rsqrt_p.bind(_one_minus(square_p.bind(x))),),
 )
 acos_p: Primitive = elementwise(
     "acos",
     INEXACT,
+    counts=TRANSCENDENTAL,
     host=np.arccos,
     deriv=(lambda out, x: neg_p.bind(rsqrt_p.bind(_one_minus(square_p.bind(x)))),),
 )
 atan_p: Primitive = elementwise(
     "atan",
     INEXACT,
+    counts=TRANSCENDENTAL,
     host=np.arctan,
     deriv=(lambda out, x: reciprocal(_one_plus(square_p.bind(x))),),
 )
 atan2_p: Primitive = elementwise(
     "atan2",
     INEXACT,
+    counts=TRANSCENDENTAL,
     host=_atan2_host,
     deriv=(
         lambda out, x, y: _over_squared_radius(y, x, y),
@@ -654,17 +708,22 @@ atan2_p: Primitive = elementwise(
     ),
 )
 sinh_p: Primitive = elementwise(
-    "sinh", INEXACT, host=np.sinh, deriv=(lambda out, x: cosh_p.bind(x),)
+    "sinh", INEXACT, counts=TRANSCENDENTAL, host=np.sinh, deriv=(lambda out, x: cosh_p.bind(x),)
 )
 cosh_p: Primitive = elementwise(
-    "cosh", INEXACT, host=np.cosh, deriv=(lambda out, x: sinh_p.bind(x),)
+    "cosh", INEXACT, counts=TRANSCENDENTAL, host=np.cosh, deriv=(lambda out, x: sinh_p.bind(x),)
 )
 tanh_p: Primitive = elementwise(
-    "tanh", INEXACT, host=np.tanh, deriv=(lambda out, x: _one_minus(square_p.bind(out)),)
+    "tanh",
+    INEXACT,
+    counts=TRANSCENDENTAL,
+    host=np.tanh,
+    deriv=(lambda out, x: _one_minus(square_p.bind(out)),),
 )
 asinh_p: Primitive = elementwise(
     "asinh",
     INEXACT,
+    counts=TRANSCENDENTAL,
     host=np.arcsinh,
     deriv=(lambda out, x: rsqrt_p.bind(_one_plus(square_p.bind(x))),),
 )
@@ -672,6 +731,7 @@ asinh_p: Primitive = elementwise(
 acosh_p: Primitive = elementwise(
     "acosh",
     INEXACT,
+    counts=TRANSCENDENTAL,
     host=np.arccosh,
     deriv=(
         lambda out, x: mul_p.bind(
@@ -682,6 +742,7 @@ acosh_p: Primitive = elementwise(
 atanh_p: Primitive = elementwise(
     "atanh",
     INEXACT,
+    counts=TRANSCENDENTAL,
     host=np.arctanh,
     deriv=(lambda out, x: reciprocal(mul_p.bind(_one_minus(x), _one_plus(x))),),
 )

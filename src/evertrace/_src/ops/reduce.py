@@ -13,7 +13,7 @@ import numpy as np
 from evertrace._src import dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import without
-from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.core.primitive import REDUCTION, Primitive, undefined
 from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.builders import ANY, BITS, BOOL, NUMERIC, REAL, check_dtype, in_bytes
 from evertrace._src.ops.compare import eq_p
@@ -55,7 +55,9 @@ def _reduction(name, accepts, host, *, slow_kinds="", **rules):
             return kernels.reduce(name, x, axes, x.dtype)
         return host(x, axes=axes)
 
-    prim = Primitive(name, abstract=abstract, host=run, factors=without("axes"), **rules)
+    prim = Primitive(
+        name, counts=REDUCTION, abstract=abstract, host=run, factors=without("axes"), **rules
+    )
     prim.batch = batch_reduction(prim)
     return prim
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.core.primitive import Primitive
+from evertrace._src.core.primitive import TRANSCENDENTAL, Primitive
 from evertrace._src.ops.builders import FLOATING, elementwise
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.elementwise import (
@@ -37,14 +37,19 @@ def _gaussian(x):
 
 
 erf_p: Primitive = elementwise(
-    "erf", FLOATING, host=host("erf"), deriv=(lambda out, x: _gaussian(x),)
+    "erf", FLOATING, counts=TRANSCENDENTAL, host=host("erf"), deriv=(lambda out, x: _gaussian(x),)
 )
 erfc_p: Primitive = elementwise(
-    "erfc", FLOATING, host=host("erfc"), deriv=(lambda out, x: neg_p.bind(_gaussian(x)),)
+    "erfc",
+    FLOATING,
+    counts=TRANSCENDENTAL,
+    host=host("erfc"),
+    deriv=(lambda out, x: neg_p.bind(_gaussian(x)),),
 )
 erf_inv_p: Primitive = elementwise(
     "erf_inv",
     FLOATING,
+    counts=TRANSCENDENTAL,
     host=host("erfinv"),
     deriv=(lambda out, x: scale(exp_p.bind(square_p.bind(out)), math.sqrt(math.pi) / 2),),
 )
@@ -106,11 +111,16 @@ def _polygamma_host(m, x):
 
 
 lgamma_p: Primitive = elementwise(
-    "lgamma", FLOATING, host=_lgamma_host, deriv=(lambda out, x: digamma_p.bind(x),)
+    "lgamma",
+    FLOATING,
+    counts=TRANSCENDENTAL,
+    host=_lgamma_host,
+    deriv=(lambda out, x: digamma_p.bind(x),),
 )
 digamma_p: Primitive = elementwise(
     "digamma",
     FLOATING,
+    counts=TRANSCENDENTAL,
     host=_digamma_host,
     deriv=(lambda out, x: polygamma_p.bind(const(x, 1), x),),
 )

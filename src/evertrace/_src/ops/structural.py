@@ -17,7 +17,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray, check_rank
 from evertrace._src.core.factors import Factors, by_dimension, pointwise, split_alike, without
 from evertrace._src.core.jaxpr import literal
-from evertrace._src.core.primitive import JOINTLY, Primitive
+from evertrace._src.core.primitive import JOINTLY, REDUCTION, Primitive
 from evertrace._src.ops.host_sum import host_sum
 from evertrace._src.support import listed
 
@@ -237,6 +237,7 @@ def batch_reduction(prim):
 
 reduce_sum_p: Primitive = Primitive(
     "reduce_sum",
+    counts=REDUCTION,
     factors=without("axes"),
     abstract=_reduce_sum_abstract,
     linear=JOINTLY,

@@ -18,7 +18,7 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import of_equal_size
-from evertrace._src.core.primitive import JOINTLY, Primitive
+from evertrace._src.core.primitive import JOINTLY, REDUCTION, Primitive
 from evertrace._src.ops.builders import ANY, NUMERIC, check_dtype, check_same_dtype
 from evertrace._src.ops.compare import ge_p, le_p
 from evertrace._src.ops.elementwise import const, max_p, min_p
@@ -148,7 +148,9 @@ def _window_reduction(name, accepts, join, identity, **rules):
         out = _reduce_windows(join, wide, shape, window_dimensions, window_strides, window_dilation)
         return out.astype(x.dtype, copy=False)
 
-    prim = Primitive(name, abstract=abstract, host=host, factors=of_equal_size, **rules)
+    prim = Primitive(
+        name, counts=REDUCTION, abstract=abstract, host=host, factors=of_equal_size, **rules
+    )
     prim.batch = lambda size, args, dims, **window: (
         prim.bind(args[0], **batch_window(dims[0], window)),
         dims[0],

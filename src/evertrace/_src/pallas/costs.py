@@ -7,19 +7,10 @@ from evertrace._src import tree
 from evertrace._src.api.tracing import make_jaxpr
 from evertrace._src.control.scan import scan_p
 from evertrace._src.core.jaxpr import subjaxprs
+from evertrace._src.core.primitive import ARITHMETIC, REDUCTION, TRANSCENDENTAL
 from evertrace._src.ops.dot import dot_general_p
 from evertrace._src.pallas.call import pallas_call_p
 from evertrace._src.pallas.specs import CostEstimate, public
-
-_TRANSCENDENTAL = {
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "digamma",
-    "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "lgamma", "log", "log1p", "logistic", "pow",
-    "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh",
-}  # fmt: skip
-_ARITHMETIC = {
-    "abs", "add", "add_any", "ceil", "clamp", "div", "floor", "integer_pow", "max", "min", "mul",
-    "neg", "nextafter", "rem", "round", "sign", "square", "sub",
-}  # fmt: skip
 
 
 @public
@@ -60,7 +51,7 @@ def _operations(jaxpr):
         times = _turns(eqn)
         plain += times * sum(n for n, _ in inner) + _plain(eqn)
         dear += times * sum(n for _, n in inner)
-        dear += eqn.outvars[0].aval.size if eqn.primitive.name in _TRANSCENDENTAL else 0
+        dear += eqn.outvars[0].aval.size if eqn.primitive.counts == TRANSCENDENTAL else 0
     return plain, dear
 
 
@@ -75,11 +66,10 @@ def _turns(eqn):
 
 def _plain(eqn):
     """Return how many plain operations an equation is, without those of its jaxprs."""
-    name = eqn.primitive.name
     if eqn.primitive is dot_general_p:
         (contracted, _), _ = eqn.params["dimension_numbers"]
         shape = eqn.invars[0].aval.shape
         return 2 * eqn.outvars[0].aval.size * math.prod(shape[i] for i in contracted)
-    if name in _ARITHMETIC:
+    if eqn.primitive.counts == ARITHMETIC:
         return eqn.outvars[0].aval.size
-    return eqn.invars[0].aval.size if name.startswith(("reduce_", "cum")) else 0
+    return eqn.invars[0].aval.size if eqn.primitive.counts == REDUCTION else 0
