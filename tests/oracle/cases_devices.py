@@ -126,6 +126,26 @@ PARTS = """
     ev.vmap(lambda r, s: lax.dynamic_update_slice(r, s, (0,)))(q, q[:, :2])
     q.at[:, 0].set(1.0)
     q.at[:, :2].add(put(x[:, :2], 'a'))
+    jnp.concatenate([q, q * 2], 1)
+    jnp.concatenate([q, q * 2])
+    jnp.concatenate([q, p], 1)
+    jnp.concatenate([q, put(x)], 1)
+    jnp.concatenate([v, u])
+    jnp.stack([v, v * 2])
+    jnp.stack([v, u])
+    ev.jit(lambda v, w: jnp.stack([v, w], 1))(v, u)
+    jnp.where(q > 0, q, 0.0)
+    jnp.where(q > 0, q, -q)
+    jnp.where(put(x) > 0, q, 0.0)
+    jnp.where(q > 0, q, p)
+    jnp.where(v > 0, v, u)
+    ev.jit(lambda v, w: jnp.where(v > 0, v, w))(v, u)
+    ev.grad(lambda v: jnp.where(v > 0, v, 0.0).sum())(v)
+    lax.select(v > 0, v, u)
+    lax.sort((q, q * 2), dimension=1)[1]
+    lax.sort((q, put(x)), dimension=1)[1]
+    jnp.argsort(q, 1)
+    ev.jit(lambda q: jnp.argsort(q, 1))(q)
 """
 
 
@@ -505,11 +525,6 @@ DIFFERENCES = {
     "ev.shard_map(lambda v: lax.ppermute(v, 'a', [(0, 9)]), mesh=m, in_specs=ev.P('a'), out_specs=ev.P('a'))(x) on auto axes": PLACE,
     "lax.pcast(x, 'a', to='varying') on auto axes": PLACE,
     "str(ev.jit(lambda a: a.sum(1))(put(x, 'a', 'b')).aval) on explicit axes": UNTYPED,
-    **{
-        str(case): UNTYPED  # by JAX's rules, that is; `tests/sharding/test_explicit.py` has them
-        for case in in_force()
-        if "ev.jit(ev.grad" in case.function
-    },
     "str(ev.typeof(put(x, 'a', 'b') @ put(x.T, 'b', 'a'))) on explicit axes": DIVIDED,
     "str(ev.typeof(ev.grad(lambda v: (v ** 2).sum())(put(x, 'a', 'b')))) on explicit axes": CONTEXT,
 }
