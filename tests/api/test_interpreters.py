@@ -5,7 +5,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import api_util
+from evertrace import api_util, lax
 from evertrace.extend import core, linear_util
 from evertrace.extend.core import primitives
 from evertrace.interpreters import batching, xla
@@ -292,3 +292,43 @@ def test_transformations_are_applied_to_wrapped_functions():
     text = r"linear_util: expected a WrappedFun, got a value of type int\."
     with pytest.raises(TypeError, match=text):
         api_util.flatten_fun(1, in_tree)
+
+
+class Noted(ev.core.Tracer):
+    """A value of `Noting`, of a library that hands a tracer's arguments over in JAX's order."""
+
+    def __init__(self, trace, value):
+        super().__init__(trace, ev.typeof(value))
+        self.value = value
+
+
+class Noting(ev.core.Trace):
+    """Notes the primitives that a function applies, and hands them to the trace outside."""
+
+    def __init__(self, outside):
+        super().__init__()
+        self.outside, self.names = outside, []
+
+    def process_primitive(self, primitive, tracers, params):
+        self.names.append(str(primitive))
+        values = [x.value if isinstance(x, Noted) else x for x in tracers]
+        avals = [ev.typeof(x) for x in values]
+        out = primitive.bind_with_trace(self.outside, values, avals, params)
+        return ev.tree.map(lambda x: Noted(self, x), out)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, ev.jit, ev.vmap], ids=["plain", "jit", "vmap"])
+def test_a_trace_of_ones_own_by_jaxs_names(around):
+    names = []
+
+    def run(x):
+        with core.take_current_trace() as outside:
+            trace = Noting(outside)
+            with core.set_current_trace(trace):
+                out = lax.mul(lax.sin(Noted(trace, x)), 2.0)
+        names.extend(trace.names)
+        return out.value
+
+    x = jnp.arange(3.0)
+    np.testing.assert_allclose(around(run)(x), 2 * np.sin(np.arange(3.0)), rtol=1e-6)
+    assert names == ["sin", "mul"]

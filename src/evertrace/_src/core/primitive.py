@@ -367,6 +367,16 @@ class Primitive:
                 raise made.with_traceback(error.__traceback__) from None
         return self.bind(*[backend().operand(x, self.name) for x in args], **params)
 
+    def bind_with_trace(self, trace: Any, args: Any, *avals_and_params: Any) -> Any:
+        """Apply the primitive under a trace: for traces of libraries, which hand it on.
+
+        Args:
+          trace: the trace, such as what `extend.core.take_current_trace` gives.
+          args: the operands.
+          *avals_and_params: their types, which may be left out, and the parameters as a dict.
+        """
+        return trace.process(self, args, avals_and_params[-1])
+
     @property
     def impl(self) -> Any:
         """How concrete calls run: the rule of `def_impl`, or what runs it with ours."""

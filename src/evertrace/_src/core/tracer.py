@@ -56,7 +56,7 @@ class Trace:
 
     __slots__ = ("__weakref__", "axes", "made_scalars", "mesh_axes", "name", "parent")
 
-    def __init__(self, parent: Any, name: Any = "") -> None:
+    def __init__(self, parent: Any = None, name: Any = "") -> None:
         self.parent, self.name = parent, name
         self.axes = () if parent is None else parent.axes
         self.mesh_axes = frozenset() if parent is None else parent.mesh_axes
@@ -69,7 +69,11 @@ class Trace:
     """What tells the traces of one transformation from those of others."""
 
     def process(self, prim: Any, args: Any, params: Any) -> Any:
-        """Interpret one application of `prim`."""
+        """Interpret one application of `prim`; traces of libraries do by JAX's name of it."""
+        return self.process_primitive(prim, args, params)
+
+    def process_primitive(self, prim: Any, args: Any, params: Any) -> Any:
+        """Interpret one application of `prim`, in a trace of a library's."""
         raise NotImplementedError
 
 
@@ -185,6 +189,8 @@ class Tracer(Operators):
 
     @doors.words_itself
     def __init__(self, aval: Any, trace: Any) -> None:
+        if isinstance(aval, Trace):  # in JAX's order, as classes of libraries call it
+            aval, trace = trace, aval
         if not isinstance(trace, Trace):
             raise _no_trace(type(self).__name__, trace)
         self.aval, self._trace = aval, trace
