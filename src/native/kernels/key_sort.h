@@ -1,4 +1,4 @@
-// Sorting unsigned integers, which need not be stable: by NumPy's vectorised sort, on all threads.
+// Sorting unsigned integers: few of them by NumPy's vectorised sort, many by digits on all threads.
 
 #pragma once
 
@@ -16,13 +16,17 @@ using KeySort = int (*)(void* keys, std::ptrdiff_t n, void*);
 // Names functions that sort uint32 and uint64 quickly; null where there is none.
 void set_key_sorts(KeySort narrow, KeySort wide);
 
+// From so many keys on, sorting is quicker with spare memory.
+constexpr int64_t kManyKeys = 1 << 11;
+
 // Keys and what is to be done with them, a range at a time, perhaps on several threads.
 template <class Key>
 struct KeySorting {
   Key* keys;
-  Key* spare;  // memory for as many keys, or null: then this thread sorts them
+  Key* spare;  // memory for as many keys, or null
   int64_t size;
-  // Writes keys[begin..end); some keys are asked for twice.
+  int first_bit;  // in those below it, keys are in ascending order at first
+  // Writes keys[begin..end).
   FunctionRef<void(int64_t begin, int64_t end)> make;
   // Takes what is in order then: sorted[begin..end), either keys or spare.
   FunctionRef<void(const Key* sorted, int64_t begin, int64_t end)> take;
@@ -30,9 +34,5 @@ struct KeySorting {
 
 void sort_keys(const KeySorting<uint32_t>& sorting);
 void sort_keys(const KeySorting<uint64_t>& sorting);
-
-// Sorts keys in place, on this thread.
-void sort_keys(uint32_t* keys, int64_t size);
-void sort_keys(uint64_t* keys, int64_t size);
 
 }  // namespace evertrace

@@ -2,8 +2,7 @@
 // to the sorted order of their keys' positions.
 //
 // Keys are unsigned integers, so that what sorts them need not know floats; and with positions as
-// the low half of a wider key it need not be stable. So NumPy's vectorised sort serves for all but
-// narrow numbers, whose values are counted.
+// the low half of a wider key their sort is stable. Only the values of narrow numbers are counted.
 
 #include <algorithm>
 #include <cstring>
@@ -91,7 +90,7 @@ template <class Key>
 void sort_by_keys(const CodeLoops& codes, const char* from, char* to, int64_t size, int64_t item,
                   Key* keys, Key* spare) {
   sort_keys(KeySorting<Key>{
-      keys, spare, size,
+      keys, spare, size, 0,
       [=](int64_t begin, int64_t end) { codes.encode(from + begin * item, end - begin, keys + begin); },
       [=](const Key* sorted, int64_t begin, int64_t end) {
         codes.decode(sorted + begin, end - begin, to + begin * item);
@@ -105,19 +104,20 @@ void sort_values(const Array& in, const Array& out) {
   const bool is_narrow = item < static_cast<int64_t>(sizeof(Key));
   const size_t counters = is_narrow ? size_t{1} << 8 * item : 0;
   const bool counts = is_narrow && size >= static_cast<int64_t>(counters) / 4;
-  const bool needs_keys = is_narrow || shares(size);
-  const size_t bytes = counts ? counters * sizeof(uint32_t) : needs_keys ? size * sizeof(Key) : 0;
+  const bool has_spare = size >= kManyKeys;
+  const size_t buffers = (is_narrow ? 1 : 0) + (has_spare ? 1 : 0);  // keys not narrow are in the result
+  const size_t bytes = counts ? counters * sizeof(uint32_t) : buffers * size * sizeof(Key);
   over_rows(in.rows(), size, aligned(bytes), [&](int64_t row, char* space) {
     const char* from = in.as<const char>() + row * size * item;
     char* to = out.as<char>() + row * size * item;
     Key* keys = reinterpret_cast<Key*>(space);
+    Key* spare = has_spare ? keys + (is_narrow ? size : 0) : nullptr;
     if (counts) {
       sort_by_counting(codes, from, to, size, item, reinterpret_cast<uint32_t*>(space));
     } else if (is_narrow) {
-      sort_by_keys<Key>(codes, from, to, size, item, keys, nullptr);
+      sort_by_keys<Key>(codes, from, to, size, item, keys, spare);
     } else {
-      Key* sorted = reinterpret_cast<Key*>(to);
-      sort_by_keys<Key>(codes, from, to, size, item, sorted, shares(size) ? keys : nullptr);
+      sort_by_keys<Key>(codes, from, to, size, item, reinterpret_cast<Key*>(to), spare);
     }
   });
 }
@@ -149,16 +149,16 @@ struct Room {
   explicit Room(int64_t size) : step_(aligned(size * sizeof(uint64_t))) {}
 
   size_t bytes() const { return 4 * step_; }
-  void use(char* space, bool shared) {
+  void use(char* space, bool many) {
     items = reinterpret_cast<uint64_t*>(space);
-    spare = shared ? reinterpret_cast<uint64_t*>(space + step_) : nullptr;
+    spare = many ? reinterpret_cast<uint64_t*>(space + step_) : nullptr;
     keys = reinterpret_cast<uint64_t*>(space + 2 * step_);
     order = reinterpret_cast<uint32_t*>(space + 3 * step_);
     new_order = reinterpret_cast<uint32_t*>(space + 3 * step_ + step_ / 2);
   }
 
   uint64_t* items = nullptr;      // what is sorted: places, under keys
-  uint64_t* spare = nullptr;      // for sorting them on several threads
+  uint64_t* spare = nullptr;      // for sorting many of them
   uint64_t* keys = nullptr;       // of wide numbers
   uint32_t* order = nullptr;      // of the elements, so far
   uint32_t* new_order = nullptr;  // by the current key too
@@ -179,7 +179,7 @@ void sort_places(const uint64_t* keys, uint64_t* items, uint64_t* spare, int64_t
   int shift = 0;
   while ((most - least) >> shift > 0xFFFFFFFFu) ++shift;
   sort_keys(KeySorting<uint64_t>{
-      items, spare, size,
+      items, spare, size, 32,
       [=](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           items[i] = (key_at(items[i]) - least) >> shift << 32 | static_cast<uint32_t>(items[i]);
@@ -299,7 +299,7 @@ void sort_order(const Numbers& numbers, int64_t size, Room& room, bool first, ch
       take(sorted, begin, end);
       if (values != nullptr) numbers.numbers_of(sorted + begin, end - begin, values + begin * item);
     };
-    sort_keys(KeySorting<uint64_t>{room.items, room.spare, size, make, take_both});
+    sort_keys(KeySorting<uint64_t>{room.items, room.spare, size, 32, make, take_both});
   }
   std::swap(room.order, room.new_order);
 }
@@ -336,7 +336,7 @@ void sort_records(const Arrays& in, const Arrays& out, int64_t num_keys) {
   const bool has_values = keys.size() == 1 && item_size(keys[0].dtype) < sizeof(uint64_t);
   over_rows(in[0].rows(), size, bytes, [&](int64_t row, char* space) {
     Room room(size);
-    room.use(space, shares(size));
+    room.use(space, size >= kManyKeys);
     for (size_t k = keys.size(); k-- > 0;) {
       const int64_t item = static_cast<int64_t>(item_size(keys[k].dtype));
       char* values = has_values ? out[0].as<char>() + row * size * item : nullptr;
