@@ -44,6 +44,19 @@ def test_many_equal_keys_keep_their_order():
     np.testing.assert_array_equal(order, np.argsort(keys, kind="stable"))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint64", "float64"])
+@pytest.mark.parametrize("size", [2047, 2048, 100_000])
+@pytest.mark.parametrize("spread", [0, 5, 1e6])
+def test_few_and_many_keys_with_any_digits_in_common(dtype, size, spread):
+    """Few keys are compared, many sorted by digits, except where all keys have the same."""
+    rng = np.random.default_rng(size)
+    x = (spread * rng.standard_normal((2, size))).astype(np.int64).astype(dtype)
+    keys, places = both(lambda x, i: lax.sort((x, i)), x, np.broadcast_to(np.arange(size), x.shape))
+    np.testing.assert_array_equal(places, np.argsort(x, axis=-1, kind="stable"))
+    np.testing.assert_array_equal(keys, np.sort(x, axis=-1))
+    np.testing.assert_array_equal(both(lax.sort, x)[0], keys)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint32", "int64", "float16"])
 @pytest.mark.parametrize("k", [0, 1, 7, 200])
 def test_top_k_of_many_equal_elements(dtype, k):
