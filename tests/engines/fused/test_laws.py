@@ -1,5 +1,11 @@
 """Kernels of single operations give what eager operations give, to the bit for integers."""
 
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
 from evertrace._src import config
 from evertrace._src.engines.native.engine import compile_jaxpr
 from tests.laws.rows import over_rows
@@ -28,3 +34,32 @@ def test_kernel_is_eager(spec):
         except AssertionError as error:
             wrong.append(str(error))
     assert not wrong, "\n".join(wrong)
+
+
+NANS = np.array([0x7FC00000, 0x7FC00F21, 0x7FFFFFFF, 0xFFC12345], "uint32").view("float32")
+
+
+@pytest.mark.parametrize("engine", ["native", "fused"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "exp",
+        "exp2",
+        "expm1",
+        "tanh",
+        "sinh",
+        "cosh",
+        "logistic",
+        "erf",
+        "erfc",
+        "lgamma",
+        "digamma",
+        "cbrt",
+        "sin",
+        "log1p",
+    ],
+)
+def test_a_nan_with_any_bits_behind_it_stays_one(name, engine):
+    """Exponents are put together of bits: those of a NaN must not make it a number."""
+    fun = ev.jit(lambda x: getattr(lax, name)(x) * 1.0, engine=engine)
+    assert np.isnan(to_numpy(fun(jnp.asarray(NANS)))).all()

@@ -99,7 +99,8 @@ inline double exact_erf_near(double x, double from) {
 struct Erf {
   static float of(float x) {
     const float magnitude = std::fabs(x), far = 1 - erfc_between(magnitude > 4 ? 4 : magnitude);
-    return magnitude < kNearMost ? fused(x, erf_near(x * x), x) : with_sign_of(far, x);
+    // A NaN takes the first way: to scale `far` would make a number of its bits.
+    return !(magnitude >= kNearMost) ? fused(x, erf_near(x * x), x) : with_sign_of(far, x);
   }
   static double of(double x) {
     const double magnitude = std::fabs(x), tail = exact_erfc_tail(magnitude);

@@ -255,7 +255,7 @@ def exp_of_pair(f, high, low, times=None):
     """
     is_near = f.k.compare("olt", f.magnitude(high), f.number(1000))
     x = f.clamped(high, -746, 710)
-    whole, n = f.rounded(f.mul(x, LN2["double"][2]))
+    whole, n = f.exponent(f.mul(x, LN2["double"][2]))
     r = f.sub(f.sub(x, f.mul(whole, LN2["double"][0])), f.mul(whole, LN2["double"][1]))
     more = f.k.choose(is_near, low, f.number(0))
     less = f.exp_of_rest(r)

@@ -102,11 +102,17 @@ class Arithmetic:
 
     def rounded(self, x):
         """Return the nearest integer as a number and in bits."""
-        shifted = self.add(x, self.format.round)
-        known = self.k.constant(self.format.round, self.kind)
-        return self.sub(shifted, known), self.integer(
-            "sub", self.bits(shifted), self._bits_of(self.format.round)
-        )
+        whole, bits = self._rounded_over(x, self.format.round)
+        return whole, self.integer("sub", bits, self._bits_of(self.format.round))
+
+    def exponent(self, x, of=None):
+        """Return the nearest integer as a number, and what `scaled` takes for it, of a format."""
+        return self._rounded_over(x, self.format.round + 2 * (of or self.format).bias)
+
+    def _rounded_over(self, x, shift):
+        """Return the nearest integer, and the bits of its sum with an even number."""
+        shifted = self.add(x, self.number(float(shift)))
+        return self.sub(shifted, self.number(float(shift))), self.bits(shifted)
 
     def _bits_of(self, x):
         number = np.float64(x) if self.format.is_double else np.float32(x)
@@ -117,16 +123,24 @@ class Arithmetic:
         return self.from_bits(self.integer("shl", moved, self.format.mantissa))
 
     def scaled(self, x, n):
-        """Return x * 2 ** n for x near 1, where n and the result may be beyond normal numbers."""
+        """Return x * 2 ** n for x near 1, where the result may be beyond normal numbers.
+
+        Args:
+          x: the number.
+          n: bits that end in n and twice the bias of exponents: halves of these are the exponents
+            of two powers whose product is that of n. All that is before them is shifted out.
+        """
         half = self.integer("ashr", n, 1)
         rest = self.integer("sub", n, half)
-        moved = self.integer("add", self.bits(x), self.integer("shl", half, self.format.mantissa))
-        return self.mul(self.from_bits(moved), self.power_of_two(rest))
+        for part in (half, rest):
+            power = self.from_bits(self.integer("shl", part, self.format.mantissa))
+            x = self.mul(x, power)
+        return x
 
-    def exp_parts(self, x):
-        """Return p and n of exp(x) = 2 ** n (1 + p)."""
+    def exp_parts(self, x, nearest):
+        """Return p and n of exp(x) = 2 ** n (1 + p), n as `rounded` or `exponent` gives it."""
         high, low, inverse = LN2[self.kind]
-        whole, n = self.rounded(self.mul(x, inverse))
+        whole, n = nearest(self.mul(x, inverse))
         r = self.sub(x, self.mul(whole, high))
         r = self.sub(r, self.mul(whole, low))
         return self.exp_of_rest(r), n
@@ -138,7 +152,7 @@ class Arithmetic:
     def exp(self, x):
         double = self.format.is_double
         x = self.clamped(x, -746 if double else -104, 710 if double else 89)
-        p, n = self.exp_parts(x)
+        p, n = self.exp_parts(x, self.exponent)
         return self.scaled(self.add(p, 1), n)
 
 
@@ -162,7 +176,7 @@ def _logistic(k, eqn, x):
 def _tanh(k, eqn, x):
     f = Arithmetic(k, x.type)
     x = f.clamped(x, -22, 22)
-    p, n = f.exp_parts(f.mul(f.magnitude(x), 2))
+    p, n = f.exp_parts(f.mul(f.magnitude(x), 2), f.rounded)
     power = f.power_of_two(n)
     less = f.sub(power, 1)
     grown = f.mul(power, p)
@@ -246,7 +260,7 @@ def _exp2(k, eqn, x):
     f = Arithmetic(k, x.type)
     double = f.format.is_double
     x = f.clamped(x, -1076 if double else -151, 1025 if double else 129)
-    whole, n = f.rounded(x)
+    whole, n = f.exponent(x)
     r = f.mul(f.sub(x, whole), 0.69314718055994530942)
     return f.scaled(f.add(f.exp_of_rest(r), 1), n)
 
@@ -254,7 +268,7 @@ def _exp2(k, eqn, x):
 @elementwise(ops.expm1_p, dtypes="f", is_dear=True)
 def _expm1(k, eqn, x):
     f = Arithmetic(k, x.type)
-    p, n = f.exp_parts(f.clamped(x, -40, 710 if f.format.is_double else 89))
+    p, n = f.exp_parts(f.clamped(x, -40, 710 if f.format.is_double else 89), f.rounded)
     half = f.power_of_two(f.integer("add", n, -1))
     value = f.mul(f.add(f.mul(half, p), f.sub(half, 0.5)), 2)
     return f.if_("oeq", x, 0, x, value)

@@ -54,7 +54,7 @@ def _near(f, x):
 
 def _erfc_between(f, x):
     """Return erfc of a float from 0.8 to 4, exactly enough for 1 - erfc."""
-    p, n = f.exp_parts(f.k.unary("fneg", f.horner(x, _BETWEEN)))
+    p, n = f.exp_parts(f.k.unary("fneg", f.horner(x, _BETWEEN)), f.exponent)
     return f.scaled(f.add(p, 1), n)
 
 
@@ -63,7 +63,7 @@ def _erfc_tail(f, x):
     x = f.if_("ogt", x, 10.5, 10.5, x)
     head = f.from_bits(f.integer("and", f.bits(x), -4096))
     high = f.k.unary("fneg", f.mul(head, head))
-    whole, n = f.rounded(f.mul(high, LN2["float"][2]))
+    whole, n = f.exponent(f.mul(high, LN2["float"][2]))
     r = f.sub(f.sub(high, f.mul(whole, LN2["float"][0])), f.mul(whole, LN2["float"][1]))
     p = f.exp_of_rest(f.sub(r, f.mul(f.sub(x, head), f.add(x, head))))
     total = f.add(x, 2)
@@ -212,7 +212,7 @@ def _hyperbolic(f, x):
 def _half_exp(f, x):
     double = f.format.is_double
     x = f.clamped(x, -746 if double else -104, 711 if double else 90)
-    p, n = f.exp_parts(x)
+    p, n = f.exp_parts(x, f.exponent)
     return f.scaled(f.add(p, 1), f.integer("add", n, -1))
 
 

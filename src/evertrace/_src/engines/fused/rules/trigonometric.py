@@ -311,7 +311,7 @@ def _power_of(k, base, y):
     rest, n = k.cast("fpext", rest, "double"), k.cast("fpext", n, "double")
     log = wide.add(wide.mul(rest, wide.horner(rest, _LOG2)), n)
     within = wide.clamped(wide.mul(k.cast("fpext", y, "double"), log), -160, 160)
-    whole, turns = wide.rounded(within)
+    whole, turns = wide.exponent(within, f.format)
     r = k.cast("fptrunc", wide.mul(wide.sub(within, whole), 0.69314718055994530942), "float")
     return f.scaled(f.add(f.exp_of_rest(r), 1), k.cast("trunc", turns, "i32"))
 
