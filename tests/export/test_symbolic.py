@@ -35,9 +35,25 @@ def assert_same(got, want):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_one_program_computes_what_the_function_does_for_each_size(name):
     f = FUNCTIONS[name]
-    program = exported(f)
+    program, flat = exported(f), exported(lambda x: ev.tree.leaves(f(x)))
+    read = export.deserialize(flat.serialize())
     for n in (1, 5):
         assert_same(program.call(rows(n)), f(rows(n)))
+        assert_same(read.call(rows(n)), ev.tree.leaves(f(rows(n))))
+
+
+@pytest.mark.parametrize("spec", ["b, 4", "3, 4"])
+def test_what_this_process_exported_needs_no_xla_to_run(spec):
+    """Its bytes are for others: here it is known what they were made of."""
+
+    def engine_of(program):
+        f = ev.jit(lambda x: program.call(x))
+        np.testing.assert_allclose(f(rows(3)), np.sin(rows(3)) + 1, rtol=1e-6)
+        return f.explain().variants[-1].engine
+
+    program = exported(lambda x: jnp.sin(x) + 1, spec)
+    assert engine_of(program).startswith("native")
+    assert engine_of(export.deserialize(program.serialize())).startswith("xla")
 
 
 @pytest.mark.parametrize("name", UNDECIDED)

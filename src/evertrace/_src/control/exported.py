@@ -1,24 +1,28 @@
 """Calls of exported programs: StableHLO in portable bytes, spliced into what calls them.
 
-Nothing is known of what such a program computes but the types of its results. The derivative is
-another exported program, which `export.exported` puts around the call as a custom rule.
+Nothing is known of what such a program computes but the types of its results, beyond the process
+that exported it. The derivative is another exported program, which `export.exported` puts around
+the call as a custom rule.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.core import engine
 from evertrace._src.core.effects import NO_EFFECTS, Effect
+from evertrace._src.core.jaxpr import Jaxpr
 from evertrace._src.core.primitive import AS_IS, Primitive, undefined
 from evertrace._src.support import cached_property
+from evertrace._src.transforms.filling import NO_SIZES
 from evertrace._src.transforms.staging import close_jaxpr, stage
 
 FAMILIES = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu", "tpu": "tpu"}
 """The platforms that programs are exported for -> the kind of device they run on."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class PortableProgram:
     """A program in bytes, equal only to itself.
 
@@ -32,6 +36,8 @@ class PortableProgram:
         are called; None where they are called as they are.
       has_effects: whether calls are to be kept, in their order; a token goes in front then.
       axes: of the mesh over which its values lie as constraints in it say, pairs (name, size).
+      source: the jaxpr and the arrays before its arguments that it was made of, in the process
+        that did; None where nothing is known of it but the bytes.
     """
 
     name: str
@@ -43,6 +49,10 @@ class PortableProgram:
     adapt: Callable[[bytes, int, str], bytes] | None = None
     has_effects: bool = False
     axes: tuple[tuple[str, int], ...] = ()
+    source: tuple[Jaxpr, Sequence[Any]] | None = dataclasses.field(default=None, metadata=NO_SIZES)
+
+    def __repr__(self):  # not its bytes, which nobody reads
+        return f"PortableProgram({self.name!r}, {self.platforms})"
 
     @cached_property
     def closed(self):
@@ -52,11 +62,15 @@ class PortableProgram:
 
     def module_for(self, family):
         """Return the bytes for a kind of device: "cpu", "gpu" or "tpu"."""
+        place = self.place_for(family)
+        module = self.modules[place]
+        return module if self.adapt is None else self.adapt(module, place, family)
+
+    def place_for(self, family):
+        """Return the place of the bytes for a kind of device; an error if it may not run there."""
         fits = [i for i, p in enumerate(self.platforms) if FAMILIES[p] == family]
         if fits or self.anywhere:
-            place = fits[0] if fits else 0
-            module = self.modules[place]
-            return module if self.adapt is None else self.adapt(module, place, family)
+            return fits[0] if fits else 0
         raise errors.user_error(
             ValueError,
             f"export: {self.name} was exported for {', '.join(self.platforms)}, and is called on "

@@ -295,6 +295,8 @@ def _intern(cls: type[ShapedArray], shape: Any, dtype: Any, weak_type: Any) -> S
     _put_size(self, size)
     self.dtype, self.weak_type, self.ndim = dtype, weak_type, len(shape)
     self.cache = {} if scope is None else {"open": scope}
+    if scope is None and any(map(dims.is_dim, shape)):
+        self.cache["symbolic"] = True
     with _interning:
         found = _interned.setdefault(key, self)
         _recent.append(found)

@@ -19,7 +19,7 @@ from evertrace._src.control.custom_vjp import custom_vjp
 from evertrace._src.control.exported import FAMILIES, PortableProgram, call_exported_p
 from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.core.effects import observable
-from evertrace._src.core.jaxpr import ClosedJaxpr
+from evertrace._src.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from evertrace._src.dims.scope import SymbolicScope
 from evertrace._src.engines import runtime
 from evertrace._src.export import container, foreign, hostile, jax_format, placed, symbolic, trees
@@ -87,6 +87,7 @@ class Exported:
     _scope: SymbolicScope | None = None
     _layout: placed.Layout | None = None
     _foreign: JaxCall | None = None
+    _source: tuple[Jaxpr, Sequence[Any]] | None = None
 
     def __repr__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
@@ -271,6 +272,7 @@ class Exported:
             self.out_avals,
             anywhere,
             axes=() if self._layout is None else self._layout.sizes,
+            source=self._source if self._layout is None else None,
         )
         return program if self._foreign is None else self._foreign.adapted(program)
 
@@ -318,6 +320,7 @@ class Exported:
             _derive=self._derive and (lambda: self.vjp()._for_sizes(sizes)),
             _scope=None,
             _foreign=self._foreign and self._foreign.filled(values),
+            _source=symbolic.filled_source(self._source, values) if is_known else None,
         )
         return self._by_sizes.put(sizes, made)
 
@@ -505,6 +508,15 @@ def _export(
         lambda: _export_vjp(closed, name, platforms, checks, layout),
         _scope=scope,
         _layout=layout,
+        _source=None if _calls_exported(program) else (program, consts),
+    )
+
+
+def _calls_exported(jaxpr):
+    """Whether a jaxpr calls an exported program, into which no sizes are put but in its text."""
+    return any(
+        eqn.primitive is call_exported_p or any(map(_calls_exported, subjaxprs(eqn.params)))
+        for eqn in jaxpr.eqns
     )
 
 

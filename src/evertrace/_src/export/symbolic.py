@@ -15,10 +15,12 @@ import numpy as np
 
 from evertrace._src import dims, errors, tree
 from evertrace._src.core.aval import ShapeDtypeStruct
+from evertrace._src.core.jaxpr import Jaxpr
 from evertrace._src.dims.expression import text_of, variables
 from evertrace._src.dims.scope import SymbolicScope
 from evertrace._src.dims.shapes import UnknownSizes, sizes_of, symbolic_shape
 from evertrace._src.support import set_module
+from evertrace._src.transforms.filling import Filling, NotOpenError
 
 public = set_module("evertrace.export")
 
@@ -107,6 +109,22 @@ def filled(text: str, values: dict[str, Any], scope: Any) -> str:
 def filled_aval(aval: Any, values: Any) -> Any:
     """Return the type of an array with values of the variables in its sizes."""
     return aval.update(shape=tuple([dims.evaluate(n, values) for n in aval.shape]))
+
+
+def filled_source(source: tuple[Jaxpr, Any] | None, values: Any) -> tuple[Jaxpr, Any] | None:
+    """Return what a program was made of, a jaxpr and arrays, with values of the variables.
+
+    None where that is not known, or where numbers cannot be put into it.
+    """
+    if source is None:
+        return None
+    jaxpr, arrays = source
+    try:
+        filled = Filling(values, {}).jaxpr(jaxpr)
+        _ = filled.eqns  # finds types anew
+    except NotOpenError:
+        return None
+    return filled, arrays
 
 
 def closed(size: Any) -> Any:

@@ -6,6 +6,7 @@ objects that they are, and of the others only the params that hold sizes are mad
 
 import dataclasses
 import enum
+import types
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -18,6 +19,9 @@ from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.tracer import Trace
 from evertrace._src.ops.sizes import dim_as_value_p
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
+
+NO_SIZES = types.MappingProxyType({"sizes": False})
+"""Metadata of a field of a dataclass among params that holds no sizes of the program around it."""
 
 
 class NotOpenError(Exception):
@@ -94,7 +98,8 @@ def _replaced(items: list[Any], places: Iterable[int], function: Callable[[Any],
 
 
 def _is_open(aval: Any) -> bool:
-    return "open" in getattr(aval, "cache", ())
+    cache = getattr(aval, "cache", ())
+    return "open" in cache or "symbolic" in cache
 
 
 def _holds_sizes(x: Any, templates: _Templates) -> bool:
@@ -117,7 +122,8 @@ def _holds_sizes(x: Any, templates: _Templates) -> bool:
     if isinstance(x, ShapedArray):
         return _is_open(x)
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
-        parts = [getattr(x, f.name) for f in dataclasses.fields(x)]
+        fields = [f for f in dataclasses.fields(x) if f.metadata is not NO_SIZES]
+        parts = [getattr(x, f.name) for f in fields]
         if not any([_holds_sizes(part, templates) for part in parts]):
             return False
     elif isinstance(x, _KNOWN):
