@@ -104,6 +104,11 @@ CASES = [
         ev.scipy.special.sph_harm_y(jnp.array([2, 3]), jnp.array([-1, 0]), x[:2], y[:2])
         ev.scipy.special.sph_harm_y(jnp.array([9]), jnp.array([2]), x[:1], y[:1], n_max=6)
         ev.scipy.special.sph_harm_y(jnp.array([2]), jnp.array([1]), x[:1], y[:1], diff_n=1)
+        ev.scipy.special.lpmn(3, 3, x[:3] / 9)
+        ev.scipy.special.lpmn_values(3, 3, x[:3] / 9, True)
+        ev.scipy.special.lpmn_values(2, 2, jnp.array([1.0, -1.0, 0.0]), False)
+        ev.scipy.special.lpmn_values(2, 1, x[:3] / 9, False)
+        ev.scipy.special.lpmn_values(2, 2, x[0], False)
         ev.jit(ev.scipy.special.sph_harm_y)(jnp.array([2]), jnp.array([1]), x[:1], y[:1])
         """,
         Q,

@@ -275,6 +275,36 @@ def test_spherical_harmonics_of_all_orders():
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-14)
 
 
+def test_associated_legendre_functions_are_derivatives_of_polynomials():
+    """``P(l, m) = (-1)**m * (1 - z**2) ** (m / 2)`` times the m-th derivative of ``P(l)``."""
+    z, size = np.linspace(-0.95, 0.95, 7), 9
+    sines = np.sqrt(1 - z * z)
+    want, slopes = np.zeros((2, size, size, 7))
+    for n in range(size):
+        polynomial = np.polynomial.legendre.Legendre.basis(n)
+        for m in range(n + 1):
+            of, after = polynomial.deriv(m)(z) if m else polynomial(z), polynomial.deriv(m + 1)(z)
+            want[m, n] = (-sines) ** m * of
+            slopes[m, n] = (-sines) ** m * (after - m * z / sines**2 * of)
+    with ev.enable_x64():
+        got = special.lpmn(8, 8, jnp.asarray(z))
+        values = special.lpmn_values(8, 8, jnp.asarray(z), False)
+        normalised = special.lpmn_values(8, 8, jnp.asarray(z), True)
+    np.testing.assert_allclose(got[0], want, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(got[1], slopes, rtol=1e-11, atol=1e-10)
+    np.testing.assert_array_equal(values, got[0])
+    for n, m in [(0, 0), (1, 1), (5, 2), (8, 7)]:
+        harmonic = scipy.special.sph_harm_y(n, m, np.arccos(z), 0.0).real
+        np.testing.assert_allclose(normalised[m, n], harmonic, rtol=1e-11, atol=1e-13)
+
+
+def test_associated_legendre_functions_at_the_poles():
+    values, slopes = special.lpmn(2, 2, jnp.array([1.0, -1.0]))
+    np.testing.assert_array_equal(values[:, 2], [[1, 1], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(slopes[:, 1], [[1, 1], [np.inf, -np.inf], [0, 0]])
+    np.testing.assert_array_equal(slopes[:, 2], [[3, -3], [np.inf, np.inf], [-6, 6]])
+
+
 def test_softmax_is_over_all_axes():
     x = np.arange(6.0).reshape(2, 3)
     for name in ("softmax", "log_softmax", "logsumexp"):
@@ -365,6 +395,15 @@ MISTAKES = [
     (lambda: special.sph_harm_y(2, 1, 0.1, 0.2, n_max=2**70), ValueError, "4096 at most"),
     (lambda: special.sph_harm_y(2.0, 1, 0.1, 0.2), TypeError, "n must be of an integer dtype"),
     (lambda: ev.jit(special.sph_harm_y)(2, 1, 0.1, 0.2), TypeError, "n_max must be known"),
+    (lambda: special.lpmn(2, 1, jnp.ones(2)), NotImplementedError, "order 2 is not the largest de"),
+    (lambda: special.lpmn(-1, -1, jnp.ones(2)), ValueError, "n must be from 0 to 4096, got -1"),
+    (lambda: special.lpmn(1, 1, jnp.arange(2)), TypeError, "z must be float32 or float64"),
+    (lambda: special.lpmn_values(1, 1, 0.5, True), ValueError, r"one dimension, got shape \(\)"),
+    (
+        lambda: ev.jit(lambda n: special.lpmn(n, n, jnp.ones(2)))(jnp.int32(1)),
+        TypeError,
+        "m must be known",
+    ),
     (lambda: special.dawsn(1j), TypeError, "not defined for complex"),
     (lambda: special.gamma([1.0]), TypeError, "requires ndarray or scalar"),
     (lambda: special.xlogy(jnp.ones(2), jnp.ones(3)), ValueError, "do not broadcast"),

@@ -7,7 +7,6 @@ from evertrace._src.scipy.special.bessel import i0 as i0
 from evertrace._src.scipy.special.bessel import i0e as i0e
 from evertrace._src.scipy.special.bessel import i1 as i1
 from evertrace._src.scipy.special.bessel import i1e as i1e
-from evertrace._src.scipy.special.bessel import sph_harm_y as sph_harm_y
 from evertrace._src.scipy.special.counting import bernoulli as bernoulli
 from evertrace._src.scipy.special.counting import comb as comb
 from evertrace._src.scipy.special.counting import factorial as factorial
@@ -54,5 +53,8 @@ from evertrace._src.scipy.special.integrals import expi as expi
 from evertrace._src.scipy.special.integrals import expn as expn
 from evertrace._src.scipy.special.integrals import sici as sici
 from evertrace._src.scipy.special.integrals import spence as spence
+from evertrace._src.scipy.special.legendre import lpmn as lpmn
+from evertrace._src.scipy.special.legendre import lpmn_values as lpmn_values
+from evertrace._src.scipy.special.legendre import sph_harm_y as sph_harm_y
 
 lazy.refuse_others(__name__)
