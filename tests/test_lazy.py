@@ -264,12 +264,13 @@ float(program.call(jnp.ones((5, 4)))[0, 0])
 """
 
 
-def test_an_exported_program_loads_no_classes_of_mlir_and_no_rules_of_other_engines():
+def test_an_exported_program_loads_no_classes_of_mlir_and_no_rules_that_it_does_not_need():
     loaded = loads(EXPORTED)
     assert not {n for n in loaded if n.startswith("jaxlib.mlir.dialects")}
     assert not {n for n in loaded if n.startswith("evertrace._src.engines.fused")}
     rules = "evertrace._src.engines.native.rules"
-    assert {n for n in loaded if n.startswith(rules)} <= {rules, f"{rules}.exported"}
+    used = {f"{rules}.{name}" for name in ("exported", "elementwise", "dot", "structural")}
+    assert {n for n in loaded if n.startswith(rules)} <= {rules, *used}
 
 
 def test_names_of_a_stub():

@@ -332,3 +332,9 @@ def test_a_trace_of_ones_own_by_jaxs_names(around):
     x = jnp.arange(3.0)
     np.testing.assert_allclose(around(run)(x), 2 * np.sin(np.arange(3.0)), rtol=1e-6)
     assert names == ["sin", "mul"]
+
+
+def test_primitives_are_bound_under_traces():
+    text = r"bind_with_trace: expected a trace, got f32\[2\]\."
+    with pytest.raises(TypeError, match=text):
+        lax.sin_p.bind_with_trace(jnp.ones(2), [1.0], {})

@@ -149,6 +149,9 @@ def test_an_error_of_python_or_numpy_gets_words(name):
     assert len(traceback.extract_tb(caught.value.__traceback__)) > 2  # where it came from
 
 
+RING: list[object] = [X]
+RING.append(RING)
+
 REPAIRS = {
     "a device by number": (
         lambda: ev.device_put(X, 1),
@@ -170,6 +173,9 @@ REPAIRS = {
     ),
     "a number instead of a sequence": (
         lambda: lax.ppermute(X, "i", 1), "pass a tuple as `perm`: see `help(ppermute)`.",
+    ),
+    "a number, beside what contains itself": (
+        lambda: lax.ppermute(RING, "i", 1), "pass a tuple as `perm`: see `help(ppermute)`.",
     ),
     "an element of many": (
         lambda: X.item(), "take one element, `x[0].item()`, or all, `x.tolist()`.",

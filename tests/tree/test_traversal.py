@@ -80,19 +80,6 @@ def test_is_leaf_must_return_a_bool(flatten):
         flatten([2], is_leaf=lambda _: 1)
 
 
-@pytest.mark.parametrize(
-    "function", [tree.flatten, tree.leaves, tree.structure, tree.flatten_with_path]
-)
-def test_is_leaf_must_be_a_function(function):
-    with pytest.raises(TypeError, match=r"tree: is_leaf is a value of type int, not a function\."):
-        function([2], is_leaf=1)
-
-
-def test_errors_that_is_leaf_raises_are_its_own():
-    with pytest.raises(TypeError, match="'int' object is not iterable"):
-        tree.leaves(2, is_leaf=list)  # type: ignore[arg-type]
-
-
 def test_keys_that_cannot_be_sorted():
     with pytest.raises(
         ValueError,

@@ -260,10 +260,15 @@ def _by_parameter(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[
 
 def _holds(value: Any, kind: str) -> bool:
     """Whether a value, or what it is a container of, is of a class of that name."""
-    if type(value).__name__ == kind:
-        return True
-    parts = value.values() if type(value) is dict else value
-    return type(value) in (dict, tuple, list) and any(_holds(x, kind) for x in parts)
+    waiting, seen = [value], set()
+    while waiting:
+        x = waiting.pop()
+        if type(x).__name__ == kind:
+            return True
+        if type(x) in (dict, tuple, list) and id(x) not in seen:  # some contain themselves
+            seen.add(id(x))
+            waiting += x.values() if type(x) is dict else x
+    return False
 
 
 def misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> TypeError:

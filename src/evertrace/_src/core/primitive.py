@@ -48,7 +48,7 @@ from evertrace._src import doors, dtypes, errors
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.engine import backend
 from evertrace._src.core.factors import pointwise
-from evertrace._src.core.tracer import state
+from evertrace._src.core.tracer import Trace, state
 from evertrace._src.signatures import signature_of
 from evertrace._src.support import Cache
 
@@ -374,7 +374,17 @@ class Primitive:
           trace: the trace, such as what `extend.core.take_current_trace` gives.
           args: the operands.
           *avals_and_params: their types, which may be left out, and the parameters as a dict.
+
+        Raises:
+          TypeError: `trace` is none.
         """
+        if not isinstance(trace, Trace):
+            raise errors.user_error(
+                TypeError,
+                f"bind_with_trace: expected a trace, got {doors.shown(trace)}.",
+                fix="pass what `extend.core.take_current_trace` gives, or use `bind`.",
+                anchor="extend",
+            )
         return trace.process(self, args, avals_and_params[-1])
 
     @property

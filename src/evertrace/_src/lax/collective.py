@@ -225,7 +225,7 @@ def ppermute(x: T, axis_name: AxisName, perm: Any) -> T:
       Array([0, 1, 2], dtype=int32)
     """
     names = ops.as_names(axis_name)
-    perm = _permutation("ppermute", perm, _pair, "pairs of places")
+    perm = tuple((int(source), int(destination)) for source, destination in perm)
     if len(names) > 1:
         ops.check_permutation(perm, axis_size(names), names)
         index = axis_index(names)
@@ -300,7 +300,7 @@ def pshuffle(x: T, axis_name: Any, perm: Any) -> T:
       >>> ev.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(jnp.array([10, 20, 30]))
       Array([30, 10, 20], dtype=int32)
     """
-    perm = _permutation("pshuffle", perm, int, "places")
+    perm = tuple(map(int, perm))
     if sorted(perm) != list(range(ops.size_in_scope("pshuffle", axis_name))):
         raise errors.user_error(
             ValueError,
@@ -310,27 +310,6 @@ def pshuffle(x: T, axis_name: Any, perm: Any) -> T:
             anchor="collective",
         )
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
-
-
-def _pair(pair):
-    source, destination = pair
-    return int(source), int(destination)
-
-
-def _permutation(name, perm, place, meant):
-    """Return a permutation as a tuple; `place` reads one of its elements."""
-    try:
-        return tuple([place(item) for item in perm])
-    except errors.ConcretizationTypeError:
-        raise
-    except (TypeError, ValueError):
-        raise errors.user_error(
-            TypeError,
-            f"{name}: perm is {perm!r}, not a list of {meant}.",
-            fix="pass places along the axis as Python numbers: they are known when a function is "
-            "traced.",
-            anchor="collective",
-        ) from None
 
 
 def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:

@@ -47,17 +47,6 @@ def bad_verdict(verdict: Any) -> ValueError:
     )
 
 
-def check_callable(is_leaf: Any) -> None:
-    """Raise if an `is_leaf` is no function; asked where a walk has failed, which costs no other."""
-    if is_leaf is not None and not callable(is_leaf):
-        raise user_error(
-            TypeError,
-            f"tree: is_leaf is a value of type {type(is_leaf).__name__}, not a function.",
-            fix="pass a function of a subtree that returns True or False.",
-            anchor="tree-is-leaf",
-        ) from None
-
-
 def pack(children: tuple[Spec, ...]) -> int | tuple[Spec, ...]:
     """Return the children of a spec in their one valid form."""
     return children if any(children) else len(children)

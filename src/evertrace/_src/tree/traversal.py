@@ -12,7 +12,7 @@ from evertrace._src.extension import twin
 from evertrace._src.support import set_module
 from evertrace._src.tree.keys import KeyPath
 from evertrace._src.tree.registry import KINDS, find_kind
-from evertrace._src.tree.spec import Spec, bad_verdict, check_callable, pack, too_deep
+from evertrace._src.tree.spec import Spec, bad_verdict, pack, too_deep
 from evertrace._src.tree.treedef import LEAF, PyTreeDef, build
 
 IsLeaf = Callable[[Any], bool]
@@ -44,9 +44,6 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTree
         return _flatten(tree, is_leaf)
     except RecursionError:
         raise too_deep() from None
-    except TypeError:
-        check_callable(is_leaf)
-        raise
 
 
 @set_module("evertrace.tree")
@@ -96,9 +93,6 @@ def leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
         return _leaves(tree, is_leaf)
     except RecursionError:
         raise too_deep() from None
-    except TypeError:
-        check_callable(is_leaf)
-        raise
 
 
 @set_module("evertrace.tree")
@@ -113,9 +107,6 @@ def structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
         return _structure(tree, is_leaf)
     except RecursionError:
         raise too_deep() from None
-    except TypeError:
-        check_callable(is_leaf)
-        raise
 
 
 @set_module("evertrace.tree")
@@ -142,9 +133,6 @@ def flatten_with_path(
         return _flatten_with_path(tree, is_leaf, bool(is_leaf_takes_path))
     except RecursionError:
         raise too_deep() from None
-    except TypeError:
-        check_callable(is_leaf)
-        raise
 
 
 @set_module("evertrace.tree")
