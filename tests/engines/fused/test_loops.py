@@ -131,6 +131,29 @@ def of_matrices(x):
     return lax.scan(turn, jnp.eye(2, dtype=x.dtype), x[0])
 
 
+def that_does_one_of_three(x):
+    """What is done depends on a number, which may be beyond those that there are."""
+    actions = [lambda y: y * 0.5, lambda y: y + 1.0, lambda y: -y]
+    return lax.fori_loop(0, 30, lambda i, y: lax.switch(i % 5 - 1, actions, y), x[0, 0])
+
+
+def that_does_as_it_finds(x):
+    """A choice within a choice; a quotient is by zero where it is not taken."""
+
+    def turn(i, state):
+        y, n = state
+        small = (lambda y, n: (y + 0.1, n + 1), lambda y, n: (y * 2, n))
+        large = lambda y, n: lax.cond(n % 2 == 0, *small, y, n)  # noqa: E731
+        return lax.cond(n > 0, lambda y, n: (y - 7 % n, n - 1), large, y, n)
+
+    return lax.fori_loop(0, 20, turn, (x[0, 0], 3))
+
+
+def that_does_much_or_nothing(x):
+    many = lambda y: jnp.exp(jnp.sin(y) * jnp.cos(y))  # noqa: E731
+    return lax.fori_loop(0, 5, lambda i, y: lax.cond(i == 2, many, lambda y: y, y), x)
+
+
 LOOPS = {
     "escapes": (escapes, 1),
     "weighted": (weighted, 1),
@@ -156,6 +179,9 @@ LOOPS = {
     "that never turns": (that_never_turns, 1),
     "with a long turn": (with_a_long_turn, 1),
     "of matrices": (of_matrices, 1),
+    "that does one of three": (that_does_one_of_three, 1),
+    "that does as it finds": (that_does_as_it_finds, 1),
+    "that does much or nothing": (that_does_much_or_nothing, 0),
 }
 
 
