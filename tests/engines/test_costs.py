@@ -157,8 +157,8 @@ PROGRAMS_FOR_XLA |= {
         spec(32),
     ),
     "shortest paths": (
-        lambda d: lax.fori_loop(0, 64, lambda k, d: jnp.minimum(d, d[:, k, None] + d[k]), d),
-        spec(64, 64),
+        lambda d: lax.fori_loop(0, 128, lambda k, d: jnp.minimum(d, d[:, k, None] + d[k]), d),
+        spec(128, 128),
     ),
     "a stencil in a loop": (
         lambda u: lax.fori_loop(0, 50, lambda _, u: u.at[1:-1, 1:-1].set(stencil(u)), u),

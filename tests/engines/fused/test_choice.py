@@ -242,6 +242,19 @@ def test_explain_tells_why_a_loop_stays_on_the_tape(why):
     assert f"left to the tape: scan ({why})" in told(program, drawn((40, 300)))
 
 
+def test_columns_beside_short_rows_are_worth_a_kernel():
+    """A tape spreads each column by itself, which is most of what such programs do there."""
+
+    def shaded(x, light):
+        for k in range(8):
+            x = jnp.where(light > k / 10, x * light, 0.2 * light)
+        return x
+
+    f = ev.jit(shaded)
+    f(jnp.asarray(drawn((64, 64, 3))), jnp.asarray(drawn((64, 64, 1))))
+    assert "compiled together" in str(f.explain())
+
+
 def test_the_option_asks_for_kernels():
     x = jnp.asarray(drawn((9, 9)))
     with ev.engine("fused"):

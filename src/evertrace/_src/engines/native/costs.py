@@ -60,7 +60,8 @@ NS_PER_ROW_SUMMED = 1.5
 """Of rows that are added up as wholes: for each result, and for each of them."""
 NS_PER_HALF = 1.5
 SHORT_ROW = 4
-NS_PER_ROW_FILLED = 25.0
+NS_PER_ROW_FILLED, NS_PER_ELEMENT_FILLED = 1.5, 0.15
+"""To spread a column over rows of 2 to 64 numbers."""
 NARROW = 32
 NARROW_FACTOR = 4.0
 """How much slower matrices are read of which two dimensions are shorter than NARROW; no vectors."""

@@ -238,7 +238,10 @@ class Emitter:
         made = self.new(kind)
         self.code.append((SPREAD, (made,), (x,), "", (pattern,), ()))
         if pattern == COLUMN:
-            self.spend(costs.NS_PER_ROW_FILLED * self.values[x][1], 0.0)
+            rows = costs.NS_PER_ROW_FILLED * self.values[x][1]
+            filled = rows + costs.NS_PER_ELEMENT_FILLED * kind[1]
+            self.spend(filled, 0.0)
+            self.loop_cost += filled
         return made
 
     def reduce(self, name, x, code, sizes, estimate=costs.reduction_costs):
