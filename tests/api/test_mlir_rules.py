@@ -139,6 +139,7 @@ def test_a_rule_for_another_platform_is_not_taken():
     np.testing.assert_array_equal(ev.jit(prim.bind)(X, 3 * X), -2 * N)
 
 
+@pytest.mark.usefixtures("needs_native")
 @pytest.mark.parametrize("engine", ["native", "fused", "xla"])
 def test_numbers_of_programs_that_rules_trace_are_each_their_own(engine):
     """Programs are gone once written, so that the next one's numbers may be at their addresses."""

@@ -42,6 +42,7 @@ def test_one_program_computes_what_the_function_does_for_each_size(name):
         assert_same(read.call(rows(n)), ev.tree.leaves(f(rows(n))))
 
 
+@pytest.mark.usefixtures("needs_native")
 @pytest.mark.parametrize("spec", ["b, 4", "3, 4"])
 def test_what_this_process_exported_needs_no_xla_to_run(spec):
     """Its bytes are for others: here it is known what they were made of."""
