@@ -5,7 +5,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import lax
+from evertrace import lax, random
 from evertrace._src.engines.fused.rules import trigonometric
 from evertrace._src.engines.native.engine import compile_jaxpr
 from tests.engines.fused.programs import assert_close, drawn, escapes
@@ -250,3 +250,22 @@ def test_a_number_alone_is_reduced_only_where_it_is_not_small(fun, monkeypatch):
     )
     np.testing.assert_array_equal(found, ev.jit(collected(fun), engine="fused")(x))
     assert asked
+
+
+@pytest.mark.parametrize("engine", ["native", "fused", "xla"])
+def test_choices_of_keys_and_of_nothing(engine):
+    """What a kernel cannot hold is chosen on the tape."""
+
+    def turn(i, state):
+        key, nothing, y = state
+        key = lax.cond(i % 2 == 0, lambda: random.key(7), lambda: key)
+        nothing = lax.cond(i < 3, lambda: jnp.zeros(0), lambda: nothing)
+        return key, nothing, y * 0.5 + i
+
+    def run(y):
+        key, nothing, y = lax.fori_loop(0, 30, turn, (random.key(0), jnp.zeros(0), y))
+        return random.key_data(key), nothing, y
+
+    got, want = ev.jit(run, engine=engine)(jnp.float32(1)), run(jnp.float32(1))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)

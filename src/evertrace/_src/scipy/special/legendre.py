@@ -126,7 +126,7 @@ def _points(name, m, n, z):
 
 
 class _Steps(NamedTuple):
-    """The coefficients of a recurrence, of shape (degrees, orders, 1).
+    """The coefficients of a recurrence: (degrees, orders, 1) of the first two, then (degrees,).
 
     That of a degree l is ``ahead[l] * z * P[l - 1] - back[l] * P[l - 2]`` below the order l, and
     ``first[l] * (1 - z**2) ** (l / 2)`` at it.
@@ -247,9 +247,6 @@ def sph_harm_y(
     value = _at_angle(choose(degree > top, top, degree), size, theta, top)
     sign = choose((order < 0) & _is_odd(size), value.like(-1), 1)
     return complex_of(sign * value * cos(order * phi), sign * value * sin(order * phi)).x
-
-
-_MOST_DEGREES = 4096
 
 
 def _is_odd(n):
